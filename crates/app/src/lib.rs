@@ -22,4 +22,4 @@ pub use kernel::page::PageSize;
 pub use kernel::precondition::Precondition;
 pub use kernel::principal::Principal;
 pub use kernel::refusal::Refusal;
-pub use kernel::service::{Service, Settings};
+pub use kernel::service::{ConsoleAddress, Service, Settings};

@@ -19,6 +19,7 @@ use vestry_domain::management_scope::ManagementScope;
 use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::operation::Operation;
+use vestry_domain::operator::{Grants, Operator, OperatorLink, Role};
 use vestry_domain::passkey::{
     AuthenticatorType, Ceremony, Passkey, PasskeyChallenge, PasskeyDomain, UserHandle,
     UserVerification,
@@ -327,6 +328,59 @@ impl Samples {
             created_by: self.pick(&[Actor::Cli, Actor::System]),
             created_at,
             revoked_at: None,
+        }
+    }
+
+    /// Roles in some Apps, or in all.
+    ///
+    /// # Panics
+    /// Never: the lists have an allowed length.
+    pub fn grants(&mut self, created_at: Timestamp) -> Grants {
+        let role = self.pick(&[Role::Viewer, Role::Developer, Role::Admin]);
+        let made = match self.below(3) {
+            0 => Grants::new(Role::Owner, None),
+            1 => Grants::new(role, None),
+            _ => Grants::new(role, Some(vec![self.id(created_at), self.id(created_at)])),
+        };
+        match made {
+            Ok(grants) => grants,
+            Err(refused) => panic!("{refused}"),
+        }
+    }
+
+    /// An operator.
+    pub fn operator(&mut self) -> Operator {
+        let created_at = self.tick();
+        Operator {
+            user_id: self.id(created_at),
+            grants: self.grants(created_at),
+            created_by: self.pick(&[Actor::Cli, Actor::System]),
+            created_at,
+            updated_at: self.moment(),
+        }
+    }
+
+    /// A link for an operator, valid for an hour.
+    ///
+    /// # Panics
+    /// Never: the address is valid.
+    pub fn operator_link(&mut self) -> OperatorLink {
+        let created_at = self.tick();
+        let address = format!("Upper.{}+Tag@Bücher.example.com", self.letters(16));
+        let email = match Email::parse(&address) {
+            Ok(email) => email,
+            Err(refused) => panic!("{address}: {refused}"),
+        };
+        let grants = self.coin().then(|| self.grants(created_at));
+        OperatorLink {
+            id: self.id(created_at),
+            hash: self.token(),
+            email,
+            grants,
+            created_by: self.pick(&[Actor::Cli, Actor::System]),
+            created_at,
+            expires_at: created_at + Seconds(3_600),
+            used_at: None,
         }
     }
 

@@ -48,6 +48,7 @@ pub mod leases;
 pub mod links;
 pub mod lockouts;
 pub mod management_keys;
+pub mod operators;
 pub mod outbox;
 pub mod passkeys;
 pub mod passwords;
@@ -118,6 +119,19 @@ macro_rules! store_suite {
                 keys_are_listed_oldest_first
                 a_key_is_revoked_once
                 parallel_revocations_count_once
+            }
+            store::operators {
+                an_operator_comes_back_as_it_was
+                a_user_is_an_operator_once
+                operators_are_listed_oldest_first
+                roles_are_replaced_and_operators_removed
+                locked_operators_change_one_after_the_other
+                a_link_comes_back_as_it_was
+                open_links_are_listed_oldest_first
+                a_link_is_used_once
+                parallel_uses_succeed_once
+                an_unused_link_can_be_removed
+                old_links_are_swept
             }
             store::redirect_urls {
                 a_url_comes_back_as_it_was

@@ -1,6 +1,7 @@
 //! What a use case does, as far as rights are concerned.
 
 use crate::management_scope::ManagementScope;
+use crate::operator::Right;
 use crate::scope::Scope;
 
 /// What a principal needs for an action.
@@ -81,6 +82,8 @@ macro_rules! actions {
     (@needs RedirectUrlsWrite) => { actions!(@manage RedirectUrlsWrite) };
     (@needs WebhooksRead) => { actions!(@manage WebhooksRead) };
     (@needs WebhooksWrite) => { actions!(@manage WebhooksWrite) };
+    (@needs OperatorsRead) => { actions!(@manage OperatorsRead) };
+    (@needs OperatorsWrite) => { actions!(@manage OperatorsWrite) };
     (@needs $scope:ident) => { Requirement::Scope(Scope::$scope) };
     (@manage $scope:ident) => { Requirement::Management(ManagementScope::$scope) };
     (@names nothing) => { Target::Nothing };
@@ -116,9 +119,9 @@ actions! {
     AppsRead nothing { ReadApps ReadStatus }
     AppsWrite nothing { CreateApp RenameApp }
     SettingsRead nothing { ReadSettings }
-    SettingsWrite nothing { UpdateSettings }
+    SettingsWrite nothing { UpdateSettings WeakenSettings }
     KeysRead nothing { ReadApiKeys ReadSigningKeys }
-    KeysWrite nothing { CreateApiKey UpdateApiKey RotateApiKey RevokeApiKey RotateSigningKey RevokeSigningKey }
+    KeysWrite nothing { CreateApiKey UpdateApiKey WidenApiKey RotateApiKey RevokeApiKey RotateSigningKey RevokeSigningKey }
     ProvidersRead nothing { ReadProviders }
     ProvidersWrite nothing { SetProvider RemoveProvider }
     RedirectUrlsRead nothing { ReadRedirectUrls }
@@ -127,9 +130,12 @@ actions! {
     WebhooksWrite nothing {
         AddWebhook UpdateWebhook RotateWebhookSecret SwitchWebhook RemoveWebhook TestWebhook ReplayDeliveries
     }
+    OperatorsRead nothing { ReadOperators }
+    OperatorsWrite nothing { ManageOperators }
     cli nothing {
         ImportUsers ExportUsers
         ReadManagementKeys CreateManagementKey RevokeManagementKey
+        ManageOwners
         AcknowledgeFinding PruneAuditLog
         RotateRootKey RetireRootKey RotateAppKeys RetireAppKeys
     }
@@ -167,6 +173,104 @@ impl Action {
                 Requirement::AnyKey | Requirement::Scope(_) | Requirement::Cli => None,
             },
         }
+    }
+
+    /// Returns the right with which an operator can do it; `None` if no operator can. No operator signs, exports or imports, sends or verifies
+    /// a credential, or reads a recovery code or link of a user.
+    pub const fn right(self) -> Option<Right> {
+        Some(match self {
+            Self::ReadApps
+            | Self::ReadSettings
+            | Self::ReadApiKeys
+            | Self::ReadSigningKeys
+            | Self::ReadProviders
+            | Self::ReadRedirectUrls
+            | Self::ReadWebhooks
+            | Self::ReadEvents => Right::ReadConfiguration,
+            Self::GetUser
+            | Self::SearchUsers
+            | Self::ListSessions
+            | Self::ListWallets
+            | Self::GetWallet
+            | Self::ListWalletUses => Right::ReadUsers,
+            Self::UpdateUser
+            | Self::SwitchUser
+            | Self::UnlockUser
+            | Self::DeleteIdentifier
+            | Self::DeleteTotp
+            | Self::DeletePasskey
+            | Self::DeleteProviderLink
+            | Self::DeleteSession
+            | Self::DeleteSessionsOfUser
+            | Self::SwitchWallet
+            | Self::UpdateApiKey
+            | Self::RevokeApiKey
+            | Self::TestWebhook
+            | Self::ControlTestEnvironment => Right::Support,
+            Self::DeleteUser | Self::CreateApiKey | Self::WidenApiKey | Self::RotateApiKey => {
+                Right::DeleteAndIssue
+            }
+            Self::RenameApp
+            | Self::UpdateSettings
+            | Self::RotateSigningKey
+            | Self::RevokeSigningKey
+            | Self::SetProvider
+            | Self::RemoveProvider
+            | Self::AddRedirectUrl
+            | Self::UpdateRedirectUrl
+            | Self::RemoveRedirectUrl
+            | Self::AddWebhook
+            | Self::UpdateWebhook
+            | Self::RotateWebhookSecret
+            | Self::SwitchWebhook
+            | Self::RemoveWebhook
+            | Self::ReplayDeliveries
+            | Self::DeleteEverySession
+            | Self::ReadAuditLog => Right::Configure,
+            Self::WeakenSettings => Right::Weaken,
+            Self::ReadOperators => Right::ReadOperators,
+            Self::ManageOperators => Right::ManageOperators,
+            Self::CreateApp | Self::ReadStatus | Self::ReadManagementKeys => Right::Deploy,
+            Self::CreateManagementKey | Self::RevokeManagementKey | Self::ManageOwners => {
+                Right::Own
+            }
+            Self::ReadKeySet
+            | Self::DeleteExternalWallet
+            | Self::CreateUser
+            | Self::SendCode
+            | Self::VerifyCode
+            | Self::SendLink
+            | Self::CreateLink
+            | Self::VerifyLink
+            | Self::ReadLoginStatus
+            | Self::VerifyOauth
+            | Self::VerifyPassword
+            | Self::UpdatePassword
+            | Self::BeginPasswordReset
+            | Self::CompletePasswordReset
+            | Self::CreateTotp
+            | Self::VerifyTotp
+            | Self::ShowRecoveryCodes
+            | Self::RegisterPasskey
+            | Self::AuthenticateWithPasskey
+            | Self::BeginWalletSignIn
+            | Self::VerifyWalletSignIn
+            | Self::BeginOauth
+            | Self::CheckPasswordStrength
+            | Self::VerifySession
+            | Self::CreateWallet
+            | Self::ImportWallet
+            | Self::Sign
+            | Self::ExportWallet
+            | Self::ImportUsers
+            | Self::ExportUsers
+            | Self::AcknowledgeFinding
+            | Self::PruneAuditLog
+            | Self::RotateRootKey
+            | Self::RetireRootKey
+            | Self::RotateAppKeys
+            | Self::RetireAppKeys => return None,
+        })
     }
 
     /// Whether it deletes an object, which an App can reserve for keys with named scopes.

@@ -17,7 +17,9 @@ pub enum Actor {
     EndUser(UserId),
     /// A program using a management key.
     ManagementKey(ManagementKeyId),
-    /// An operator running `vestry` on the machine.
+    /// A person in the console.
+    Operator(UserId),
+    /// An administrator running `vestry` on the machine.
     Cli,
     /// The service itself.
     System,
@@ -25,11 +27,12 @@ pub enum Actor {
 
 impl Actor {
     /// The names of all kinds on the wire.
-    pub const KINDS: [&'static str; 6] = [
+    pub const KINDS: [&'static str; 7] = [
         "api_key",
         "public_token",
         "end_user",
         "management_key",
+        "operator",
         "cli",
         "system",
     ];
@@ -41,6 +44,7 @@ impl Actor {
             Self::PublicToken(_) => "public_token",
             Self::EndUser(_) => "end_user",
             Self::ManagementKey(_) => "management_key",
+            Self::Operator(_) => "operator",
             Self::Cli => "cli",
             Self::System => "system",
         }
@@ -50,7 +54,7 @@ impl Actor {
     pub fn id(&self) -> Option<String> {
         match self {
             Self::ApiKey(id) | Self::PublicToken(id) => Some(id.to_string()),
-            Self::EndUser(id) => Some(id.to_string()),
+            Self::EndUser(id) | Self::Operator(id) => Some(id.to_string()),
             Self::ManagementKey(id) => Some(id.to_string()),
             Self::Cli | Self::System => None,
         }
@@ -67,6 +71,7 @@ impl Actor {
             ("public_token", Some(id)) => Self::PublicToken(id.parse()?),
             ("end_user", Some(id)) => Self::EndUser(id.parse()?),
             ("management_key", Some(id)) => Self::ManagementKey(id.parse()?),
+            ("operator", Some(id)) => Self::Operator(id.parse()?),
             ("cli", None) => Self::Cli,
             ("system", None) => Self::System,
             _ => return Err(unknown()),

@@ -113,6 +113,16 @@ impl ApiKey {
             self.scopes.contains(&scope)
         }
     }
+
+    /// Whether it can do nothing that an earlier state of it could not. Naming scopes can widen a key where the App reserves calls for keys
+    /// with named scopes.
+    pub fn is_within(&self, before: &Self, app_requires_named_scopes: bool) -> bool {
+        let mut scopes = Scope::ALL.into_iter();
+        let names_first = before.scopes.is_empty() && !self.scopes.is_empty();
+        scopes.all(|scope| before.allows(scope) || !self.allows(scope))
+            && !(app_requires_named_scopes && names_first)
+            && self.restrictions.are_within(&before.restrictions)
+    }
 }
 
 /// The last use of an operation with a key, to within a minute.

@@ -242,6 +242,8 @@ ids! {
     ApiKeyId "key";
     /// A key of the management API.
     ManagementKeyId "key";
+    /// A link that lets an operator in.
+    OperatorLinkId "inv";
     /// A captured message of the test environment.
     MessageId "msg";
     /// A connection to an identity provider, as named in its callback URL.

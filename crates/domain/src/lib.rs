@@ -27,6 +27,7 @@ pub mod message;
 pub mod metadata;
 pub mod number;
 pub mod operation;
+pub mod operator;
 pub mod passkey;
 pub mod password;
 pub mod phone;

@@ -61,6 +61,10 @@ scopes! {
     WebhooksRead "webhooks:read";
     /// Create, change, test and delete webhook endpoints, and replay deliveries.
     WebhooksWrite "webhooks:write" includes WebhooksRead;
+    /// Read operators and invitations.
+    OperatorsRead "operators:read";
+    /// Invite, disable and remove operators.
+    OperatorsWrite "operators:write" includes OperatorsRead;
     /// Read the audit log.
     AuditRead "audit:read";
     /// Read users.

@@ -218,6 +218,23 @@ pub fn security_notice(app_name: &str, to: &str, change: CredentialChange) -> Me
     }
 }
 
+/// The mail that tells an owner of the deployment that the factors of an operator were removed.
+pub fn operator_reset_notice(to: &str, operator: &str) -> Message {
+    let what = format!("The sign-in methods of the operator {operator} were reset.");
+    let advice = "If you do not know why, disable this operator and look into the audit log.";
+    Message {
+        channel: Channel::Email,
+        kind: MessageKind::SecurityNotice,
+        to: to.to_owned(),
+        subject: "An operator of Vestry was reset".to_owned(),
+        text: format!("{what}\n\n{advice}\n"),
+        html: format!("<p>{}</p><p>{advice}</p>", escape_html(&what)),
+        code: String::new(),
+        link: String::new(),
+        token: String::new(),
+    }
+}
+
 /// A change to a user's sign-in methods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CredentialChange {

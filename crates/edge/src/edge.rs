@@ -1,5 +1,6 @@
 //! The outermost layer: the request id, the HTTPS rule, the bodies of error responses, and one log line per request.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,8 @@ use crate::problem::{Code, PageWanted, Problem, page_headers};
 use crate::request_id::{self, RequestId};
 use crate::state::State;
 
+/// The path under which the pages of the console are.
+const CONSOLE: &str = "/console";
 const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 
 /// Runs a request through all inner layers.
@@ -35,6 +38,9 @@ pub(crate) async fn edge(
     request.extensions_mut().insert(id.clone());
     // Inner layers return an error as a response with the error attached, never as `Err`.
     let response = match https::check(&request, &state.settings) {
+        Ok(()) if is_misplaced(&request, state.settings.console_listener) => {
+            request.error_response(Problem::no_route())
+        }
         Ok(()) => next.call(request).await?,
         Err(problem) => request.error_response(problem),
     };
@@ -51,6 +57,15 @@ pub(crate) async fn edge(
     let response = ServiceResponse::new(request, response);
     log(&response, &id, started.elapsed());
     Ok(response)
+}
+
+/// Whether a page of the console was requested on the listener of the API, or the reverse, if the console has a listener of its own.
+fn is_misplaced(request: &ServiceRequest, console: Option<SocketAddr>) -> bool {
+    console.is_some_and(|console| {
+        let path = request.path().strip_prefix(CONSOLE);
+        let is_page = path.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        is_page != (request.app_config().local_addr() == console)
+    })
 }
 
 /// Copies each header value into memory of its own (M-11).
@@ -80,9 +95,7 @@ fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> HttpRespons
             &foreign
         }
     };
-    if let Some(cause) = problem.cause.as_deref() {
-        report(problem.code, cause, id);
-    }
+    problem.report(id.as_str());
     let (body, form) = if is_page {
         (problem.page(id.as_str()).into_bytes(), page_headers())
     } else {
@@ -142,23 +155,6 @@ fn finish_headers(headers: &mut HeaderMap, id: &RequestId) {
     }
 }
 
-/// Logs an internal failure once, with its whole chain of causes. The response contains none of it.
-fn report(code: Code, cause: &(dyn std::error::Error + Send + Sync), id: &RequestId) {
-    let mut causes = cause.to_string();
-    let mut next = cause.source();
-    while let Some(deeper) = next {
-        causes.push_str(": ");
-        causes.push_str(&deeper.to_string());
-        next = deeper.source();
-    }
-    tracing::error!(
-        request_id = id.as_str(),
-        code = code.on_the_wire(),
-        cause = causes,
-        "request failed"
-    );
-}
-
 /// Logs the route's pattern, never the path: paths contain ids, and queries may contain secrets.
 fn log(response: &ServiceResponse, id: &RequestId, took: Duration) {
     let extensions = response.request().extensions();
@@ -178,4 +174,31 @@ fn log(response: &ServiceResponse, id: &RequestId, took: Duration) {
 /// Milliseconds, rounded to the microsecond.
 fn milliseconds(took: Duration) -> f64 {
     (took.as_secs_f64() * 1_000_000.0).round() / 1_000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::*;
+
+    /// With a listener of its own, the console is on that one only, and the API on the others only.
+    #[test]
+    fn the_console_keeps_to_its_listener() {
+        let of = |path: &str, console: Option<&str>| {
+            let request = TestRequest::with_uri(path).to_srv_request();
+            is_misplaced(&request, console.map(|address| address.parse().unwrap()))
+        };
+        let here = TestRequest::default().to_srv_request();
+        let here = here.app_config().local_addr().to_string();
+        let elsewhere = "192.0.2.1:8081";
+        for path in ["/console", "/console/", "/console/me?x=1"] {
+            assert!(!of(path, None) && !of(path, Some(&here)), "{path}");
+            assert!(of(path, Some(elsewhere)), "{path}");
+        }
+        for path in ["/", "/v1/users", "/consoles", "/readyz"] {
+            assert!(!of(path, None) && !of(path, Some(elsewhere)), "{path}");
+            assert!(of(path, Some(&here)), "{path}");
+        }
+    }
 }

@@ -74,9 +74,14 @@ pub(crate) struct RoutePolicy {
 
 /// The path of an endpoint as the API description spells it.
 #[derive(Clone)]
-pub(crate) struct Route(pub(crate) Rc<str>);
+pub struct Route(pub(crate) Rc<str>);
 
 impl Route {
+    /// Names the route of a request in the log line.
+    pub fn note(request: &ServiceRequest, pattern: &str) {
+        request.extensions_mut().insert(Self(pattern.into()));
+    }
+
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }

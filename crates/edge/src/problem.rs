@@ -47,6 +47,8 @@ impl Problem {
             Code::InsufficientFactor => Some("insufficient_factor"),
             Code::PolicyDenied => Some("policy_denied"),
             Code::FeatureDisabled => Some("feature_disabled"),
+            Code::RoleNotAllowed => Some("role_not_allowed"),
+            Code::StepUpRequired => Some("step_up_required"),
             _ => None,
         }
     }
@@ -54,6 +56,37 @@ impl Problem {
     /// Whether an object of this kind does not exist.
     pub(crate) fn is_unknown(&self, resource: &str) -> bool {
         matches!(self.code, Code::NotFound) && self.param.as_deref() == Some(resource)
+    }
+
+    /// The error code.
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
+    /// What went wrong, for people.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Value of `Retry-After`, in seconds.
+    pub const fn retry_after(&self) -> Option<u64> {
+        self.retry_after
+    }
+
+    /// Logs the internal failure behind it, if there is one, with its whole chain of causes. The response contains none of it.
+    pub fn report(&self, request_id: &str) {
+        let Some(cause) = &self.cause else {
+            return;
+        };
+        let mut causes = cause.to_string();
+        let mut next = cause.source();
+        while let Some(deeper) = next {
+            causes.push_str(": ");
+            causes.push_str(&deeper.to_string());
+            next = deeper.source();
+        }
+        let code = self.code.on_the_wire();
+        tracing::error!(request_id, code, cause = causes, "request failed");
     }
 
     /// The body of the response.

@@ -16,6 +16,9 @@ use crate::problem::Problem;
 use crate::settings::WebSettings;
 use crate::state::State;
 
+/// Adds pages to a process, such as those of the console.
+pub type Pages = Arc<dyn Fn(&mut ServiceConfig) + Send + Sync>;
+
 /// Returns the configuration of an actix `App` that serves this API, to be passed to `App::configure`.
 ///
 /// All endpoints share one edge and one [`State`]. Handlers also find the API in their application data, as `Data<&'static Api>`.
@@ -25,6 +28,7 @@ pub fn configure(
     service: Arc<Service>,
     settings: WebSettings,
     api: &'static Api,
+    pages: Option<Pages>,
 ) -> impl Fn(&mut ServiceConfig) + Clone + Send + 'static {
     let state = Data::new(State::new(service, settings));
     let api = Data::new(api);
@@ -44,6 +48,9 @@ pub fn configure(
                 let group = web::scope(&prefix).default_service(nowhere());
                 everything = everything.service(resources.fold(group, Scope::service));
             }
+        }
+        if let Some(pages) = &pages {
+            everything = everything.configure(|config| pages(config));
         }
         config.service(everything.default_service(nowhere()).wrap(edge));
     }

@@ -1,5 +1,6 @@
 //! Settings of the HTTP edge.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -16,6 +17,8 @@ pub struct WebSettings {
     pub failed_auth_per_minute: u32,
     /// How long a request body may take to arrive. After that, the request is rejected and its connection closed.
     pub read_deadline: Duration,
+    /// The address of the console's own listener. Without one, every listener serves API and console.
+    pub console_listener: Option<SocketAddr>,
     /// Set while the process shuts down.
     pub draining: Draining,
 }
@@ -26,6 +29,7 @@ impl Default for WebSettings {
             trusted_proxies: Vec::new(),
             failed_auth_per_minute: 0,
             read_deadline: Duration::from_secs(15),
+            console_listener: None,
             draining: Draining::default(),
         }
     }

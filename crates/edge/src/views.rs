@@ -8,12 +8,15 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use serde_json::Value;
-use vestry_app::operators::NewManagementKey;
+use vestry_app::operators::{ListedOperator, NewManagementKey};
 use vestry_app::platform::{ListedConnection, NewApiKey, RedirectUrl};
 use vestry_domain::api_key::{ApiKey, KeyUse, Restrictions};
 use vestry_domain::app::{App, AppSettings};
-use vestry_domain::ids::{ApiKeyId, AppId, ManagementKeyId, RedirectUrlId, SigningKeyId};
+use vestry_domain::ids::{
+    ApiKeyId, AppId, ManagementKeyId, OperatorLinkId, RedirectUrlId, SigningKeyId, UserId,
+};
 use vestry_domain::management_key::{ManagementKey, Rights};
+use vestry_domain::operator::{Grants, OperatorLink, Role};
 use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Timestamp};
@@ -152,6 +155,63 @@ impl<'a> From<&'a NewManagementKey> for ManagementKeyView<'a> {
             ..Self::from(&new.record)
         }
     }
+}
+
+/// An operator: `roles` by App id, or `all` for every App.
+#[derive(Serialize)]
+pub struct OperatorView<'a> {
+    user_id: UserId,
+    email: &'a str,
+    roles: BTreeMap<String, Role>,
+    disabled: bool,
+    second_factor: bool,
+    created_by: String,
+    created_at: Timestamp,
+}
+
+impl<'a> From<&'a ListedOperator> for OperatorView<'a> {
+    fn from(listed: &'a ListedOperator) -> Self {
+        let operator = &listed.operator;
+        Self {
+            user_id: operator.user_id,
+            email: &listed.email,
+            roles: roles(&operator.grants),
+            disabled: listed.is_disabled,
+            second_factor: listed.has_second_factor,
+            created_by: operator.created_by.to_string(),
+            created_at: operator.created_at,
+        }
+    }
+}
+
+/// An invitation, without its link.
+#[derive(Serialize)]
+pub struct InvitationView<'a> {
+    id: OperatorLinkId,
+    email: &'a str,
+    roles: BTreeMap<String, Role>,
+    created_by: String,
+    created_at: Timestamp,
+    expires_at: Timestamp,
+}
+
+impl<'a> From<&'a OperatorLink> for InvitationView<'a> {
+    fn from(link: &'a OperatorLink) -> Self {
+        Self {
+            id: link.id,
+            email: link.email.address(),
+            roles: link.grants.as_ref().map(roles).unwrap_or_default(),
+            created_by: link.created_by.to_string(),
+            created_at: link.created_at,
+            expires_at: link.expires_at,
+        }
+    }
+}
+
+fn roles(grants: &Grants) -> BTreeMap<String, Role> {
+    let all = grants.in_all().map(|role| ("all".to_owned(), role));
+    let own = grants.in_apps().map(|(app, role)| (app.to_string(), role));
+    all.into_iter().chain(own).collect()
 }
 
 /// A registered redirect URL.

@@ -6,6 +6,7 @@ mod audit;
 mod installation;
 mod key;
 mod manage_key;
+mod operator;
 mod progress;
 mod provider;
 mod redirect_url;
@@ -85,6 +86,9 @@ enum Command {
     /// Manage the keys of the management API
     #[command(subcommand)]
     ManageKey(manage_key::ManageKey),
+    /// Manage the operators of the console
+    #[command(subcommand)]
+    Operator(operator::Operator),
     /// Import, export and unlock users
     #[command(subcommand)]
     Users(users::Users),
@@ -158,6 +162,7 @@ impl Cli {
             Command::App(command) => administer(file, async |on| command.run(on).await),
             Command::Key(command) => administer(file, async |on| command.run(on).await),
             Command::ManageKey(command) => administer(file, async |on| command.run(on).await),
+            Command::Operator(command) => administer(file, async |on| command.run(on).await),
             Command::Users(command) => administer(file, async |on| command.run(on).await),
             Command::Sessions(command) => administer(file, async |on| command.run(on).await),
             Command::RedirectUrl(command) => administer(file, async |on| command.run(on).await),

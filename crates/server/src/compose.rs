@@ -283,6 +283,7 @@ pub(crate) fn service(
         webhooks_in_flight: settings.webhooks.max_in_flight,
         checkpoint_every: settings.audit.checkpoint_every,
         require_anchor: settings.audit.require_anchor,
+        console: settings.console.address(),
     };
     Ok(Arc::new(Service::new(ports, limits, runtime)))
 }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use tracing::level_filters::LevelFilter;
 use url::Url;
+use vestry_app::ConsoleAddress;
 use vestry_domain::Secret;
 use vestry_domain::timestamp::Seconds;
 use vestry_store_sql::{Database, DatabaseUrlError, Synchronous};
@@ -32,6 +33,7 @@ const DEFAULT_FILE: &str = "vestry.toml";
 pub(crate) struct Settings {
     pub(crate) database: DatabaseSettings,
     pub(crate) http: HttpSettings,
+    pub(crate) console: ConsoleSettings,
     pub(crate) vault: VaultSettings,
     pub(crate) mail: MailSettings,
     pub(crate) sms: SmsSettings,
@@ -81,6 +83,19 @@ pub(crate) struct HttpSettings {
     pub(crate) drain_delay: Duration,
     /// How long running requests may take after that.
     pub(crate) shutdown_timeout: Duration,
+}
+
+/// `console.*`
+#[derive(Debug)]
+pub(crate) struct ConsoleSettings {
+    /// Whether this process serves the console.
+    pub(crate) enabled: bool,
+    /// Where browsers reach it. Links for operators lead there.
+    pub(crate) base_url: Option<BaseUrl>,
+    /// Its own listener, if it does not share that of the API.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Whether operators need a second factor. `vestry dev` does without.
+    pub(crate) needs_second_factor: bool,
 }
 
 /// `vault.*`
@@ -325,6 +340,11 @@ impl BaseUrl {
         }
     }
 
+    /// The host of the URL, without a port.
+    pub(crate) fn host(&self) -> String {
+        self.0.host_str().unwrap_or_default().to_owned()
+    }
+
     pub(crate) fn is_https(&self) -> bool {
         self.0.scheme() == "https"
     }
@@ -412,6 +432,7 @@ impl Settings {
         Ok(Self {
             database: DatabaseSettings::from_entries(entries)?,
             http: HttpSettings::from_entries(entries)?,
+            console: ConsoleSettings::from_entries(entries)?,
             vault: VaultSettings::from_entries(entries)?,
             mail: MailSettings::from_entries(entries)?,
             sms: SmsSettings::from_entries(entries)?,
@@ -483,6 +504,49 @@ impl DatabaseSettings {
     }
 }
 
+fn base_url(entries: &Entries, name: &'static str) -> Result<Option<BaseUrl>, Failure> {
+    let text = entries.text(name)?;
+    let parsed = text.map(|text| {
+        text.parse()
+            .map_err(|why: String| entries.refuse(name, &why))
+    });
+    parsed.transpose()
+}
+
+impl ConsoleSettings {
+    /// Where the console is, if that is known.
+    pub(crate) fn address(&self) -> Option<ConsoleAddress> {
+        let url = self.base_url.as_ref()?;
+        Some(ConsoleAddress {
+            origin: url.to_string(),
+            host: url.host(),
+            needs_second_factor: self.needs_second_factor,
+        })
+    }
+
+    fn from_entries(entries: &Entries) -> Result<Self, Failure> {
+        let settings = Self {
+            enabled: entries.switch("console.enabled")?,
+            base_url: base_url(entries, "console.base_url")?,
+            listen: match entries.text("console.listen")? {
+                None => None,
+                Some(_) => Some(entries.parsed(
+                    "console.listen",
+                    "must be an address and port, such as 127.0.0.1:8081",
+                )?),
+            },
+            needs_second_factor: true,
+        };
+        if settings.enabled && settings.base_url.is_none() {
+            return Err(entries.refuse(
+                "console.enabled",
+                "requires console.base_url, the URL at which browsers reach the console",
+            ));
+        }
+        Ok(settings)
+    }
+}
+
 impl HttpSettings {
     fn from_entries(entries: &Entries) -> Result<Self, Failure> {
         let tls = match (
@@ -506,13 +570,7 @@ impl HttpSettings {
                 "http.listen",
                 "must be an address and port, such as 127.0.0.1:8080 or [::]:443",
             )?,
-            base_url: match entries.text("http.base_url")? {
-                None => None,
-                Some(text) => Some(
-                    text.parse()
-                        .map_err(|why: String| entries.refuse("http.base_url", &why))?,
-                ),
-            },
+            base_url: base_url(entries, "http.base_url")?,
             tls,
             trusted_proxies: entries.list(
                 "http.trusted_proxies",

@@ -4,6 +4,7 @@ mod banner;
 mod certificate;
 mod data_dir;
 mod demo;
+mod operator;
 mod prober;
 mod record;
 
@@ -23,13 +24,14 @@ use crate::background::Duties;
 use crate::config::{BaseUrl, Settings, VaultSettings};
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
-use crate::http::{Edge, Listener, Times};
+use crate::http::{Console, Edge, Listener, Times};
 use crate::serve::web_settings;
 use crate::tls::Certificate;
 use crate::{compose, end, logging, migrate, output, runtime};
 use data_dir::DataDir;
 use demo::Demo;
-use record::{Operator, Record};
+use operator::DevOperator;
+use record::Record;
 
 const HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
 const HTTPS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 8443);
@@ -81,20 +83,23 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
         None => Some(https(&data)?),
     };
     let runtime = runtime()?;
-    let (service, demo) = runtime.block_on(async {
+    let (service, demo, operator) = runtime.block_on(async {
         let service = open(&settings, runtime.handle().clone());
         let service = service.await?;
         let earlier = Record::read(&data.record());
         let demo = demo::prepare(&service, earlier.as_ref()).await?;
-        Ok::<_, Failure>((service, demo))
+        let operator = operator::prepare(&service, earlier.as_ref()).await?;
+        Ok::<_, Failure>((service, demo, operator))
     })?;
-    let record = record(&settings, &listener, tls.as_ref(), demo);
+    let console = Console::of(&settings.console)?;
+    let record = record(&settings, &listener, tls.as_ref(), demo, operator);
     let address = listener.address;
     let edge = Edge {
         service,
         web: web_settings(&settings.http, &settings.limits),
         plain: Some(listener),
         tls,
+        console,
         times: Times {
             drain: Duration::ZERO,
             shutdown: SHUTDOWN,
@@ -136,9 +141,22 @@ pub(crate) fn public_url(settings: &Settings) -> Option<BaseUrl> {
     })
 }
 
+/// The configured URL of the console, or else the last one of the `vestry dev` that owns this database.
+pub(crate) fn console_url(settings: &Settings) -> Option<BaseUrl> {
+    let set = settings.console.base_url.clone();
+    set.or_else(|| match &settings.database.database {
+        Database::Sqlite(file) => {
+            let record = Record::read(&file.with_file_name(data_dir::RECORD))?;
+            let (origin, _) = record.console_url.split_once("/console/")?;
+            origin.parse().ok()
+        }
+        Database::Postgres(_) => None,
+    })
+}
+
 /// The settings from the environment and `--config`. Everything else is inside the data directory.
 fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<Settings, Failure> {
-    Settings::load_for_dev(
+    let mut settings = Settings::load_for_dev(
         file,
         &[
             (
@@ -147,9 +165,17 @@ fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<
             ),
             ("vault.local.path", data.root_key().display().to_string()),
             ("http.base_url", format!("http://{}", listener.address)),
+            ("console.enabled", "true".to_owned()),
+            // Browsers allow passkeys on this name, but on no address.
+            (
+                "console.base_url",
+                format!("http://localhost:{}", listener.address.port()),
+            ),
             ("log.format", "pretty".to_owned()),
         ],
-    )
+    )?;
+    settings.console.needs_second_factor = false;
+    Ok(settings)
 }
 
 /// Deletes the data of earlier starts. This is possible only if all of it is in the data directory.
@@ -219,6 +245,7 @@ fn record(
     listener: &Listener,
     tls: Option<&(Listener, Arc<Certificate>)>,
     demo: Demo,
+    operator: DevOperator,
 ) -> Record {
     let base_url = settings.http.base_url.as_ref().map_or_else(
         || format!("http://{}", listener.address),
@@ -229,11 +256,11 @@ fn record(
         https_url: tls.map_or_else(String::new, |(listener, _)| {
             format!("https://{}", listener.address)
         }),
-        console_url: String::new(),
+        console_url: operator.console_url,
         app_id: demo.app_id,
         test: demo.test,
         live: demo.live,
-        operator: Operator::default(),
+        operator: operator.login,
         pid: std::process::id(),
     }
 }

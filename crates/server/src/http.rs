@@ -10,10 +10,11 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::{App, HttpServer, rt};
 use tokio::runtime::Handle;
 use vestry_app::Service;
-use vestry_edge::{Api, WebSettings};
+use vestry_console::ConsoleSettings;
+use vestry_edge::{Api, Pages, WebSettings};
 
 use crate::background::{Background, Duties};
-use crate::config::HttpSettings;
+use crate::config::{self, HttpSettings};
 use crate::failure::{Context, Failure};
 use crate::signals::{self, StopSignals};
 use crate::tls::Certificate;
@@ -55,11 +56,40 @@ pub(crate) struct Edge {
     pub(crate) web: WebSettings,
     pub(crate) plain: Option<Listener>,
     pub(crate) tls: Option<(Listener, Arc<Certificate>)>,
+    pub(crate) console: Option<Console>,
     pub(crate) times: Times,
     /// Threads that parse requests and serialize responses; 0 means one per core.
     pub(crate) workers: usize,
     /// Optional background tasks of this process.
     pub(crate) duties: Duties,
+}
+
+/// The pages of the console.
+pub(crate) struct Console {
+    pub(crate) settings: ConsoleSettings,
+    /// Its own listener, if it does not share that of the API. It uses TLS if the API does.
+    pub(crate) listener: Option<Listener>,
+}
+
+impl Console {
+    /// The console of these settings; `None` if it is disabled.
+    ///
+    /// # Errors
+    /// Fails if its address is in use.
+    pub(crate) fn of(settings: &config::ConsoleSettings) -> Result<Option<Self>, Failure> {
+        let Some(address) = settings.address().filter(|_| settings.enabled) else {
+            return Ok(None);
+        };
+        let listener = settings
+            .listen
+            .map(|at| Listener::bind(at, "change console.listen"));
+        Ok(Some(Self {
+            settings: ConsoleSettings {
+                origin: address.origin,
+            },
+            listener: listener.transpose()?,
+        }))
+    }
 }
 
 /// Timeouts at startup and shutdown.
@@ -138,7 +168,16 @@ impl Edge {
     }
 
     fn start(self) -> Result<Server, Failure> {
-        let configure = vestry_edge::configure(self.service, self.web, &API);
+        let mut web = self.web;
+        let (pages, console) = match self.console {
+            None => (None, None),
+            Some(console) => {
+                let pages: Pages = Arc::new(vestry_console::pages(console.settings));
+                (Some(pages), console.listener)
+            }
+        };
+        web.console_listener = console.as_ref().map(|listener| listener.address);
+        let configure = vestry_edge::configure(self.service, web, &API, pages);
         let server = HttpServer::new(move || App::new().configure(configure.clone()))
             .disable_signals()
             .client_request_timeout(self.times.request)
@@ -152,13 +191,20 @@ impl Edge {
             Some(listener) => server.listen(listener.socket),
             None => Ok(server),
         };
-        let server = server.and_then(|server| match self.tls {
-            Some((listener, certificate)) => {
-                server.listen_rustls_0_23(listener.socket, certificate.server_config())
+        let certificate = self
+            .tls
+            .as_ref()
+            .map(|(_, certificate)| certificate.server_config());
+        let tls = self.tls.map(|(listener, _)| listener);
+        let mut server = server.context("cannot start the listeners")?;
+        for listener in tls.into_iter().chain(console) {
+            server = match &certificate {
+                Some(config) => server.listen_rustls_0_23(listener.socket, config.clone()),
+                None => server.listen(listener.socket),
             }
-            None => Ok(server),
-        });
-        Ok(server.context("cannot start the listeners")?.run())
+            .context("cannot start the listeners")?;
+        }
+        Ok(server.run())
     }
 }
 

@@ -11,7 +11,7 @@ use crate::config::{
     BaseUrl, DatabaseSettings, HttpSettings, LimitSettings, MailSettings, Settings, SmsSettings,
 };
 use crate::failure::{Context, Failure};
-use crate::http::{Edge, Listener, Times};
+use crate::http::{Console, Edge, Listener, Times};
 use crate::tls::Certificate;
 use crate::{compose, end, migrate, runtime};
 
@@ -20,6 +20,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let base_url = base_url(http)?;
     let certificate = http.tls.clone().map(Certificate::load).transpose()?;
     let listener = Listener::bind(http.listen, "change http.listen")?;
+    let console = Console::of(&settings.console)?;
     let address = listener.address;
     warn_of_plain_http(http, &base_url);
     let runtime = runtime()?;
@@ -49,6 +50,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         web: web_settings(http, &settings.limits),
         plain,
         tls,
+        console,
         times: Times::of(http),
         workers: http.workers,
         duties: Duties::of(settings),
@@ -103,6 +105,7 @@ pub(crate) fn web_settings(http: &HttpSettings, limits: &LimitSettings) -> WebSe
         trusted_proxies: http.trusted_proxies.clone(),
         failed_auth_per_minute: limits.failed_auth_per_minute,
         read_deadline: http.request_timeout,
+        console_listener: None,
         draining: Draining::default(),
     }
 }

@@ -58,6 +58,34 @@ CREATE TABLE management_keys (
     CONSTRAINT management_keys_app_id_hash_key UNIQUE (app_id, hash)
 );
 
+-- Operators are users of the built-in App.
+CREATE TABLE operators (
+    app_id TEXT COLLATE "C" NOT NULL,
+    user_id TEXT COLLATE "C" NOT NULL,
+    -- Roles, by App: a JSON document.
+    grants TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INT8 NOT NULL,
+    updated_at INT8 NOT NULL,
+    CONSTRAINT operators_app_id_user_id_key PRIMARY KEY (app_id, user_id)
+);
+
+-- Invitations, and links for operators who lost their factors.
+CREATE TABLE operator_links (
+    app_id TEXT COLLATE "C" NOT NULL,
+    id TEXT COLLATE "C" NOT NULL,
+    hash BYTEA NOT NULL,
+    address TEXT NOT NULL,
+    identity TEXT COLLATE "C" NOT NULL,
+    grants TEXT,
+    created_by TEXT NOT NULL,
+    created_at INT8 NOT NULL,
+    expires_at INT8 NOT NULL,
+    used_at INT8,
+    CONSTRAINT operator_links_app_id_id_key PRIMARY KEY (app_id, id),
+    CONSTRAINT operator_links_app_id_hash_key UNIQUE (app_id, hash)
+);
+
 CREATE TABLE redirect_urls (
     app_id TEXT COLLATE "C" NOT NULL,
     environment TEXT COLLATE "C" NOT NULL,

@@ -58,6 +58,34 @@ CREATE TABLE management_keys (
     CONSTRAINT management_keys_app_id_hash_key UNIQUE (app_id, hash)
 ) STRICT;
 
+-- Operators are users of the built-in App.
+CREATE TABLE operators (
+    app_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    -- Roles, by App: a JSON document.
+    grants TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    CONSTRAINT operators_app_id_user_id_key PRIMARY KEY (app_id, user_id)
+) STRICT;
+
+-- Invitations, and links for operators who lost their factors.
+CREATE TABLE operator_links (
+    app_id TEXT NOT NULL,
+    id TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    address TEXT NOT NULL,
+    identity TEXT NOT NULL,
+    grants TEXT,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER,
+    CONSTRAINT operator_links_app_id_id_key PRIMARY KEY (app_id, id),
+    CONSTRAINT operator_links_app_id_hash_key UNIQUE (app_id, hash)
+) STRICT;
+
 CREATE TABLE redirect_urls (
     app_id TEXT NOT NULL,
     environment TEXT NOT NULL,

@@ -109,6 +109,7 @@ impl FuzzService {
             webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
             checkpoint_every: Settings::CHECKPOINT_EVERY,
             require_anchor: None,
+            console: None,
         };
         let service = Arc::new(Service::new(ports, settings, RUNTIME.handle().clone()));
         let app = service

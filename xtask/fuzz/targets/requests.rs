@@ -83,7 +83,7 @@ async fn application(fuzz: &FuzzService) -> Send {
         trusted_proxies: vec!["127.0.0.0/8".parse().expect("a range")],
         ..WebSettings::default()
     };
-    let configure = vestry_edge::configure(fuzz.service.clone(), settings, &API);
+    let configure = vestry_edge::configure(fuzz.service.clone(), settings, &API, None);
     let app = Rc::new(init_service(App::new().configure(configure)).await);
     Box::new(move |request| {
         let app = app.clone();

@@ -44,9 +44,10 @@ const OURS: &str = "
     # What all HTTP crates share.
     edge        : domain app          |
     # Tested with the API, in `web`.
+    console     : domain app edge     |
     manage      : domain app edge     |
     # The API is tested over HTTP with the real adapters behind it.
-    web         : domain app edge     | manage ports contract testkit store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
+    web         : domain app edge     | console manage ports contract testkit store-sql mail-smtp vault-local custody limiter token-jwt password-argon2 passkeys idp-oauth
     # Puts everything together.
     server      : *                   | *
     # Commands of this project, and what they share. The bench and the lab run the service and its tests as other programs.
@@ -66,7 +67,7 @@ const OURS: &str = "
 const OTHERS: &str = "
     # The tests of the server break rows behind its back, those of the API make databases.
     diesel* deadpool* tokio-postgres* libsqlite3-sys: store-rows store-sqlite store-postgres testkit bench-baseline | store-sql server web: SQL is spoken by the store alone
-    actix-* utoipa*: edge web manage server bench-baseline |: HTTP is spoken at the edge
+    actix-* utoipa*: edge web manage console server bench-baseline |: HTTP is spoken at the edge
     lettre: mail-smtp |: SMTP is spoken by the mailer alone
     # The contract has a provider that checks the tokens it gets.
     jsonwebtoken: token-jwt idp-oauth contract | web server: tokens of ours are signed and verified in one place, those of others in another

@@ -17,7 +17,10 @@ const CONTEXTS: &[(&str, &[&str])] = &[
     // Users have a default wallet, and take their wallets with them when they are deleted.
     ("identity", &["kernel", "audit", "delivery", "wallets"]),
     ("platform", &["kernel", "audit", "delivery"]),
-    ("operators", &["kernel", "identity", "platform", "audit"]),
+    (
+        "operators",
+        &["kernel", "identity", "platform", "audit", "delivery"],
+    ),
     // The outermost layer: it checks again what permitted the first call.
     ("idempotency", &["kernel", "identity", "wallets"]),
 ];

@@ -21,6 +21,7 @@ mod links;
 mod lockouts;
 mod management_keys;
 pub(crate) mod migrations;
+mod operators;
 mod outbox;
 mod passkeys;
 mod passwords;

@@ -55,6 +55,32 @@ diesel::table! {
 }
 
 diesel::table! {
+    operators (app_id, user_id) {
+        app_id -> Text,
+        user_id -> Text,
+        grants -> Text,
+        created_by -> Text,
+        created_at -> BigInt,
+        updated_at -> BigInt,
+    }
+}
+
+diesel::table! {
+    operator_links (app_id, id) {
+        app_id -> Text,
+        id -> Text,
+        hash -> Binary,
+        address -> Text,
+        identity -> Text,
+        grants -> Nullable<Text>,
+        created_by -> Text,
+        created_at -> BigInt,
+        expires_at -> BigInt,
+        used_at -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
     redirect_urls (app_id, environment, id) {
         app_id -> Text,
         environment -> Text,

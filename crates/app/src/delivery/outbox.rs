@@ -143,8 +143,7 @@ impl Service {
     }
 
     async fn apps(&self) -> Result<Vec<AppId>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        let apps = read.apps().list().await?;
+        let apps = self.every_app().await?;
         Ok(apps.iter().map(|app| app.id).collect())
     }
 

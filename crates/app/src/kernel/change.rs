@@ -131,12 +131,16 @@ impl Service {
         subject: impl Into<Subject>,
         detail: &Detail,
     ) -> ControlEvent {
+        let detail = match by.client {
+            Some(client) => detail.clone().with("ip", client.to_string()).text(),
+            None => detail.text(),
+        };
         ControlEvent {
             world: by.world,
             actor: by.actor,
             action,
             subject: subject.into(),
-            detail: detail.text(),
+            detail,
             outcome: Outcome::Done,
             request_id: by.request_id.as_deref().map(str::to_owned),
             at: self.machine_time(),

@@ -2,6 +2,7 @@
 
 mod admission;
 pub(crate) mod batcher;
+pub(crate) mod built_in;
 pub mod caller;
 mod callers;
 pub(crate) mod change;

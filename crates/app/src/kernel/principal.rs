@@ -11,6 +11,7 @@ use vestry_domain::extent::Extent;
 use vestry_domain::ids::{AppId, UserId, WalletId};
 use vestry_domain::management_key::{ManagementKey, Missing};
 use vestry_domain::management_scope::ManagementScope;
+use vestry_domain::operator::{Denied, Grants, Operator, Right, Role};
 use vestry_domain::wallet::WalletType;
 
 use crate::Refusal;
@@ -27,6 +28,8 @@ pub struct Principal {
     identity: Identity,
     /// The request id, which events and audit entries show.
     pub(crate) request_id: Option<Arc<str>>,
+    /// The client address of an operator, which audit entries show.
+    client: Option<IpAddr>,
     /// The run of a request with an `Idempotency-Key`.
     pub(crate) run: Option<Arc<Run>>,
     /// The request of a key that is limited to some owners, or that needs their sessions.
@@ -40,6 +43,11 @@ enum Identity {
     ApiKey(Arc<ApiKey>),
     /// A program that administers Apps.
     ManagementKey(Arc<ManagementKey>),
+    /// A person in the console. `is_fresh`: a second factor was proved lately.
+    Operator {
+        operator: Arc<Operator>,
+        is_fresh: bool,
+    },
     /// An administrator with a shell on the server.
     Cli,
     /// The service itself.
@@ -51,6 +59,7 @@ impl Principal {
         Self {
             identity,
             request_id: None,
+            client: None,
             run: None,
             limited: None,
         }
@@ -64,6 +73,17 @@ impl Principal {
     /// Returns the principal of a management key.
     pub(crate) const fn management_key(key: Arc<ManagementKey>) -> Self {
         Self::of(Identity::ManagementKey(key))
+    }
+
+    /// Returns the principal of an operator. `is_fresh`: a second factor was proved lately.
+    pub(crate) const fn operator(operator: Arc<Operator>, is_fresh: bool) -> Self {
+        Self::of(Identity::Operator { operator, is_fresh })
+    }
+
+    /// Returns this principal with the given client address.
+    #[must_use]
+    pub(crate) fn from_address(self, client: Option<IpAddr>) -> Self {
+        Self { client, ..self }
     }
 
     /// Returns this principal with the given request id.
@@ -95,6 +115,7 @@ impl Principal {
                 ApiKeyKind::Public => Actor::PublicToken(key.id),
             },
             Identity::ManagementKey(key) => Actor::ManagementKey(key.id),
+            Identity::Operator { operator, .. } => Actor::Operator(operator.user_id),
             Identity::Cli => Actor::Cli,
             Identity::System => Actor::System,
         }
@@ -104,8 +125,8 @@ impl Principal {
     /// is replayed only while it holds.
     ///
     /// # Errors
-    /// [`Refusal::NotAllowed`] if an API key lacks the scope, or no API key can do this; [`Refusal::Restricted`]; [`Refusal::NotFound`] if the
-    /// App is not one of a management key.
+    /// [`Refusal::NotAllowed`] if an API key lacks the scope, or no API key can do this; [`Refusal::Restricted`]. [`Refusal::NotFound`] if the
+    /// App is not one of a management key or an operator. [`Refusal::RoleNotAllowed`] and [`Refusal::StepUpRequired`] for an operator.
     pub(crate) fn authorize(
         &self,
         action: Action,
@@ -124,6 +145,10 @@ impl Principal {
             Identity::ManagementKey(key) => {
                 has_management_scope(key, action)?;
                 covers(key, extent.into())?;
+            }
+            Identity::Operator { operator, is_fresh } => {
+                let right = action.right().ok_or(Refusal::RoleNotAllowed)?;
+                operator.grants.permit(right, extent.into(), *is_fresh)?;
             }
             Identity::Cli | Identity::System => {}
         }
@@ -145,6 +170,10 @@ impl Principal {
                     Err(Refusal::NotFound("app"))
                 }
             }
+            Identity::Operator { operator, .. } => {
+                let right = action.right().ok_or(Refusal::RoleNotAllowed)?;
+                Ok(operator.grants.permit_in_app(right, app)?)
+            }
             Identity::ApiKey(_) | Identity::Cli | Identity::System => self.authorize(action, app),
         }
     }
@@ -156,6 +185,12 @@ impl Principal {
     pub(crate) fn authorize_somewhere(&self, action: Action) -> Result<(), Refusal> {
         match &self.identity {
             Identity::ManagementKey(key) => has_management_scope(key, action),
+            Identity::Operator { operator, .. } => {
+                let right = action.right();
+                let is_permitted =
+                    right.is_some_and(|right| operator.grants.permit_somewhere(right));
+                is_permitted.then_some(()).ok_or(Refusal::RoleNotAllowed)
+            }
             Identity::ApiKey(_) | Identity::Cli | Identity::System => {
                 self.authorize(action, Extent::Deployment)
             }
@@ -170,6 +205,10 @@ impl Principal {
         match &self.identity {
             Identity::ApiKey(key) if key.world != world => Err(Refusal::NotFound("app")),
             Identity::ManagementKey(key) => covers(key, Extent::World(world)),
+            Identity::Operator { operator, .. } => match operator.grants.role_in(world.app_id) {
+                Some(_) => Ok(()),
+                None => Err(Refusal::NotFound("app")),
+            },
             Identity::ApiKey(_) | Identity::Cli | Identity::System => Ok(()),
         }
     }
@@ -179,6 +218,7 @@ impl Principal {
         match &self.identity {
             Identity::ApiKey(key) => key.world.app_id == app,
             Identity::ManagementKey(key) => key.rights.reach_app(app),
+            Identity::Operator { operator, .. } => operator.grants.role_in(app).is_some(),
             Identity::Cli | Identity::System => true,
         }
     }
@@ -245,7 +285,20 @@ impl Principal {
     pub(crate) fn key(&self) -> Option<&ApiKey> {
         match &self.identity {
             Identity::ApiKey(key) => Some(key),
-            Identity::ManagementKey(_) | Identity::Cli | Identity::System => None,
+            Identity::ManagementKey(_)
+            | Identity::Operator { .. }
+            | Identity::Cli
+            | Identity::System => None,
+        }
+    }
+
+    /// Returns the operator; `None` for any other principal.
+    pub fn as_operator(&self) -> Option<&Operator> {
+        match &self.identity {
+            Identity::Operator { operator, .. } => Some(operator),
+            Identity::ApiKey(_) | Identity::ManagementKey(_) | Identity::Cli | Identity::System => {
+                None
+            }
         }
     }
 
@@ -253,7 +306,9 @@ impl Principal {
     pub fn as_management_key(&self) -> Option<&ManagementKey> {
         match &self.identity {
             Identity::ManagementKey(key) => Some(key),
-            Identity::ApiKey(_) | Identity::Cli | Identity::System => None,
+            Identity::ApiKey(_) | Identity::Operator { .. } | Identity::Cli | Identity::System => {
+                None
+            }
         }
     }
 
@@ -286,12 +341,51 @@ impl Principal {
         Ok(())
     }
 
+    /// Whether the principal, who may read operators somewhere, may see one with these roles.
+    pub(crate) fn sees_operator(&self, grants: &Grants) -> bool {
+        let mut apps = grants.in_apps().map(|(app, _)| app);
+        match &self.identity {
+            Identity::ApiKey(_) => false,
+            Identity::ManagementKey(key) => {
+                grants.in_all().is_some() || apps.any(|app| key.rights.reach_app(app))
+            }
+            Identity::Operator { operator, .. } => {
+                let own = &operator.grants;
+                let reads = |app| own.permit_in_app(Right::ReadOperators, app).is_ok();
+                grants.in_all().is_some() || apps.any(reads)
+            }
+            Identity::Cli | Identity::System => true,
+        }
+    }
+
+    /// Checks that the principal may give these roles to an operator, or take them away (MG-3).
+    ///
+    /// # Errors
+    /// [`Refusal::RoleNotAllowed`] for an operator; [`Refusal::Restricted`] for a management key, which only makes viewers.
+    pub(crate) fn grant_roles(&self, grants: &Grants) -> Result<(), Refusal> {
+        let is_permitted = match &self.identity {
+            Identity::ApiKey(_) => false,
+            Identity::ManagementKey(_) => {
+                let own = grants.in_apps().map(|(_, role)| role);
+                let mut roles = own.chain(grants.in_all());
+                if roles.all(|role| role == Role::Viewer) {
+                    return Ok(());
+                }
+                return Err(Refusal::Restricted(Restriction::Role));
+            }
+            Identity::Operator { operator, .. } => operator.grants.may_grant(grants),
+            Identity::Cli | Identity::System => true,
+        };
+        is_permitted.then_some(()).ok_or(Refusal::RoleNotAllowed)
+    }
+
     /// Returns the source of what this principal does in a world, without the App's optional events.
     pub(crate) fn at(&self, world: World) -> Source<'static> {
         Source {
             world,
             actor: self.actor(),
             request_id: self.request_id.clone(),
+            client: self.client,
             app: None,
         }
     }
@@ -300,6 +394,16 @@ impl Principal {
     pub(crate) fn record_guard(&self, condition: ReplayGuard) {
         if let Some(run) = &self.run {
             run.record_guard(condition);
+        }
+    }
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::App => Self::NotFound("app"),
+            Denied::Role => Self::RoleNotAllowed,
+            Denied::StepUp => Self::StepUpRequired,
         }
     }
 }

@@ -37,6 +37,15 @@ pub enum Refusal {
     /// A restriction of the key forbids the call.
     #[error("{0}")]
     Restricted(Restriction),
+    /// The operator's role does not include this.
+    #[error("the role does not include this")]
+    RoleNotAllowed,
+    /// The operator has to prove a second factor first.
+    #[error("a second factor is required")]
+    StepUpRequired,
+    /// The last enabled owner cannot be removed, disabled or demoted.
+    #[error("this is the last owner")]
+    LastOwner,
     /// A field is invalid.
     #[error(transparent)]
     Invalid(#[from] Invalid),

@@ -41,6 +41,17 @@ use crate::kernel::state::waiting_room::WaitingRoom;
 /// Time limit for a batched query. A query that hangs must not block every caller.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Where the console is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleAddress {
+    /// The origin, such as `https://console.example.com`.
+    pub origin: String,
+    /// The host, to which passkeys of operators are bound.
+    pub host: String,
+    /// Whether operators need a second factor. Only `vestry dev` does without.
+    pub needs_second_factor: bool,
+}
+
 /// Deployment-wide settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -64,6 +75,8 @@ pub struct Settings {
     pub checkpoint_every: Duration,
     /// Maximum age of the last checkpoint in a sink other than the server log while wallet keys are used; `None` means no limit.
     pub require_anchor: Option<Seconds>,
+    /// Where the console is; `None` if this deployment has none.
+    pub console: Option<ConsoleAddress>,
 }
 
 impl Settings {

@@ -1,5 +1,6 @@
 //! Where events and audit entries come from.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use vestry_domain::World;
@@ -12,6 +13,8 @@ pub(crate) struct Source<'a> {
     pub(crate) world: World,
     pub(crate) actor: Actor,
     pub(crate) request_id: Option<Arc<str>>,
+    /// The client address of an operator, which audit entries show.
+    pub(crate) client: Option<IpAddr>,
     /// The App whose settings and endpoints select optional events; `None` emits no optional events.
     pub(crate) app: Option<&'a App>,
 }

@@ -1,5 +1,54 @@
-//! The administration of the deployment: management keys.
+//! The administration of the deployment: operators, how they join and sign in, and management keys.
 
+mod change;
+mod dev_owner;
+mod join;
+mod links;
+mod list;
 mod management_keys;
+mod sessions;
+mod sign_in;
 
+pub use change::OperatorChange;
+pub use join::JoinError;
+pub use links::{Handover, NewOperatorLink};
+pub use list::{ListedOperator, OperatorLookup};
 pub use management_keys::{NewManagementKey, NewManagementKeyFields};
+pub use sessions::{ConsoleRequest, OperatorSession};
+pub use sign_in::{Factors, NewSession, SecondFactor, SignInError};
+
+use vestry_domain::World;
+use vestry_domain::action::Action;
+use vestry_domain::api_key::Restriction;
+use vestry_domain::extent::Extent;
+use vestry_domain::operator::Grants;
+
+use crate::{Principal, Refusal};
+
+/// Permits the management of an operator with these roles: to give them, or to take them away (MG-3).
+fn authorize_grants(by: &Principal, grants: &Grants) -> Result<(), Refusal> {
+    if grants.is_owner() {
+        return by.authorize(Action::ManageOwners, Extent::Deployment);
+    }
+    for (app, _) in grants.in_apps() {
+        by.authorize(Action::ManageOperators, app)?;
+    }
+    if grants.in_all().is_some() {
+        by.authorize(Action::ManageOperators, Extent::Deployment)?;
+    }
+    by.grant_roles(grants)
+}
+
+/// Permits a change of an operator who has these roles. Where the principal does not reach one of the Apps, it says so without naming it.
+fn authorize_target(by: &Principal, grants: &Grants) -> Result<(), Refusal> {
+    match authorize_grants(by, grants) {
+        Err(Refusal::NotFound(_)) if by.as_management_key().is_some() => {
+            Err(Refusal::Restricted(Restriction::AllApps))
+        }
+        Err(Refusal::NotFound(_)) => Err(Refusal::RoleNotAllowed),
+        permitted => permitted,
+    }
+}
+
+/// The audit entry of every change here belongs to the deployment.
+const WORLD: World = World::DEPLOYMENT;

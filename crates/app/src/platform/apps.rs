@@ -196,6 +196,9 @@ impl Service {
             updated_at: self.ports.clock.machine(),
             ..change.applied(&before)?
         };
+        if is_weaker(&app.settings, &before.settings) {
+            by.authorize(Action::WeakenSettings, id)?;
+        }
         let (names, detail) = difference(&before, &app)?;
         if names.0.is_empty() {
             return Ok(before);
@@ -242,6 +245,12 @@ impl AppChange {
         app.settings = parsed.validated()?;
         Ok(app)
     }
+}
+
+/// Whether a setting that protects wallets is weakened.
+const fn is_weaker(after: &AppSettings, before: &AppSettings) -> bool {
+    (after.wallet_export && !before.wallet_export)
+        || (before.require_named_scopes && !after.require_named_scopes)
 }
 
 fn json(settings: &AppSettings) -> Result<Value, Fault> {

@@ -2,6 +2,7 @@
 
 use vestry_domain::action::Action;
 use vestry_domain::api_key::{self, ApiKey, ApiKeyKind, KeyField, KeyFields, KeyUse, Restrictions};
+use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::extent::Extent;
@@ -129,9 +130,12 @@ impl Service {
     ) -> Result<ApiKey, Refusal> {
         let before = self.active_key(of, id).await?;
         let mut tx = self.begin_change([before.world]).await?;
-        let before = locked_key(&mut *tx, before.world, id).await?;
+        let (app, before) = locked_key(&mut *tx, before.world, id).await?;
         let key = set.apply(clear, before.clone(), self.ports.clock.machine())?;
         let changed = KeyField::differences(&before, &key);
+        if !key.is_within(&before, app.settings.require_named_scopes) {
+            by.authorize(Action::WidenApiKey, of)?;
+        }
         // Every other change could widen what the key does with its scopes.
         if changed.iter().any(|field| *field != KeyField::Name) {
             by.grant(&before.scopes)?;
@@ -190,7 +194,7 @@ impl Service {
     ) -> Result<ApiKey, Refusal> {
         let mut tx = self.begin_change([plain.world]).await?;
         // Locked, so that a concurrent change of the old key is either copied or comes later, and is then made to the old key only.
-        let from = locked_key(&mut *tx, plain.world, old).await?;
+        let (_, from) = locked_key(&mut *tx, plain.world, old).await?;
         by.grant(&from.scopes)?;
         let record = ApiKey {
             name: from.name,
@@ -248,10 +252,10 @@ async fn locked_key(
     tx: &mut dyn Repositories,
     world: World,
     id: ApiKeyId,
-) -> Result<ApiKey, Refusal> {
+) -> Result<(App, ApiKey), Refusal> {
     let app = tx.apps().lock(world.app_id).await?;
-    app.ok_or(Refusal::NotFound("app"))?;
-    find_active(tx, world.into(), id).await
+    let app = app.ok_or(Refusal::NotFound("app"))?;
+    Ok((app, find_active(tx, world.into(), id).await?))
 }
 
 async fn find_active(

@@ -164,7 +164,7 @@ impl Service {
     async fn sweep_events(&self, holder: &str) -> Result<(), Fault> {
         let now = self.ports.clock.machine();
         let mut read = self.ports.store.read().await?;
-        let apps = read.apps().list().await?.into_iter();
+        let apps = self.every_app().await?.into_iter();
         let settings: HashMap<_, _> = apps.map(|app| (app.id, app.settings)).collect();
         let mut last = None;
         loop {

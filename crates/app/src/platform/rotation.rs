@@ -11,7 +11,7 @@ use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::{AppKey, KeyPurpose};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::WalletId;
-use vestry_domain::{Environment, Timestamp, World};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::NEWEST_WITHIN;
 use vestry_ports::store::{KeyUsage, PersistentKind, PersistentSecret};
 
@@ -180,8 +180,12 @@ impl Service {
         by.authorize(Action::RotateAppKeys, Extent::Deployment)?;
         let mut course = Course::new(by, progress);
         let mut goals = Vec::new();
-        for world in self.worlds_with_keys().await? {
+        for world in self.every_world().await? {
             for purpose in KeyPurpose::ALL {
+                // The built-in App has no wallets.
+                if self.newest_version(&world, purpose).await? == 0 {
+                    continue;
+                }
                 let version = self.next_version(&world, purpose, &mut course).await?;
                 goals.push(Goal {
                     world,
@@ -213,7 +217,7 @@ impl Service {
         by.authorize(Action::RetireAppKeys, Extent::Deployment)?;
         let mut course = Course::new(by, progress);
         let mut goals = Vec::new();
-        for world in self.worlds_with_keys().await? {
+        for world in self.every_world().await? {
             for purpose in KeyPurpose::ALL {
                 let version = self.newest_version(&world, purpose).await?;
                 goals.push(Goal {
@@ -255,14 +259,6 @@ impl Service {
             }
         }
         Ok(())
-    }
-
-    pub(crate) async fn worlds_with_keys(&self) -> Result<Vec<World>, Fault> {
-        let apps = self.ports.store.read().await?.apps().list().await?;
-        let worlds = apps
-            .iter()
-            .flat_map(|app| Environment::ALL.map(|environment| World::new(app.id, environment)));
-        Ok(worlds.collect())
     }
 
     async fn newest_version(&self, world: &World, purpose: KeyPurpose) -> Result<u32, Fault> {

@@ -138,7 +138,7 @@ impl Service {
     }
 
     /// Creates the first signing key of an environment.
-    pub(super) async fn make_signing_key(
+    pub(crate) async fn make_signing_key(
         &self,
         by: &Principal,
         app: &App,

@@ -288,7 +288,7 @@ impl Service {
             }
             progress(report.looked_at());
         }
-        for world in self.worlds_with_keys().await? {
+        for world in self.every_world().await? {
             self.verify_keyless(&world, &mut report, progress).await?;
             self.verify_secrets(&world, &mut report).await?;
         }

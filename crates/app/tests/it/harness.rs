@@ -15,7 +15,7 @@ use vestry_app::identity::sessions::{
     IssuedSession, ListSessions, SessionFields, SessionNamed, VerifiedSession, VerifySession,
 };
 use vestry_app::identity::users::{CreateUser, FullUser, NewIdentifier};
-use vestry_app::{Caller, Ports, Principal, Refusal, Service, Settings};
+use vestry_app::{Caller, ConsoleAddress, Ports, Principal, Refusal, Service, Settings};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
     FakeWebhooks, SeededEntropy,
@@ -640,6 +640,11 @@ fn settings() -> Settings {
         webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
         checkpoint_every: Settings::CHECKPOINT_EVERY,
         require_anchor: None,
+        console: Some(ConsoleAddress {
+            origin: "https://console.example.com".to_owned(),
+            host: "console.example.com".to_owned(),
+            needs_second_factor: true,
+        }),
     }
 }
 

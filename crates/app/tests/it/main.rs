@@ -33,6 +33,7 @@ mod links;
 mod lockout;
 mod management_keys;
 mod oauth;
+mod operators;
 mod passkeys;
 mod password_reset;
 mod passwords;

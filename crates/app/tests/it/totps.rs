@@ -21,7 +21,7 @@ fn seed(created: &CreatedTotp) -> Vec<u8> {
     decoded(created.secret.expose())
 }
 
-fn decoded(secret: &str) -> Vec<u8> {
+pub(crate) fn decoded(secret: &str) -> Vec<u8> {
     let mut bits = 0_u64;
     let mut held = 0;
     let mut seed = Vec::new();

@@ -15,6 +15,7 @@ mod identifiers;
 mod leases;
 mod limits;
 mod links;
+mod operators;
 mod outbox;
 mod passkeys;
 mod passwords;

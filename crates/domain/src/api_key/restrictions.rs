@@ -145,6 +145,38 @@ const fn is_false(value: &bool) -> bool {
 }
 
 impl Restrictions {
+    /// Whether they allow nothing that others do not.
+    pub fn are_within(&self, before: &Self) -> bool {
+        fn listed<T: PartialEq>(after: Option<&Allowed<T>>, before: Option<&Allowed<T>>) -> bool {
+            match (after, before) {
+                (_, None) => true,
+                (None, Some(_)) => false,
+                (Some(after), Some(before)) => {
+                    after.values().iter().all(|one| before.contains(one))
+                }
+            }
+        }
+        let ends = match (self.expires_at, before.expires_at) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(after), Some(before)) => after <= before,
+        };
+        let networks = match (&self.ip_allow, &before.ip_allow) {
+            (_, None) => true,
+            (None, Some(_)) => false,
+            (Some(after), Some(before)) => {
+                let covers = |net: &IpNet| before.values().iter().any(|one| one.contains(net));
+                after.values().iter().all(covers)
+            }
+        };
+        ends && networks
+            && listed(self.operations.as_ref(), before.operations.as_ref())
+            && listed(self.user_ids.as_ref(), before.user_ids.as_ref())
+            && listed(self.wallet_ids.as_ref(), before.wallet_ids.as_ref())
+            && listed(self.wallet_types.as_ref(), before.wallet_types.as_ref())
+            && (self.require_session || !before.require_session)
+    }
+
     /// Reads the stored form.
     ///
     /// # Errors
@@ -275,6 +307,8 @@ pub enum Restriction {
     Environment(Environment),
     /// The call needs a management key for all Apps.
     AllApps,
+    /// A management key makes viewers only.
+    Role,
 }
 
 impl Restriction {
@@ -289,6 +323,7 @@ impl Restriction {
             Self::WalletType(_) => "wallet_type",
             Self::Environment(_) => "environment",
             Self::AllApps => "apps",
+            Self::Role => "role",
         }
     }
 }
@@ -323,6 +358,7 @@ impl fmt::Display for Restriction {
                 write!(f, "the management key is not for the {environment} environment")
             }
             Self::AllApps => f.write_str("this call needs a management key for all Apps"),
+            Self::Role => f.write_str("a management key makes viewers only"),
         }
     }
 }

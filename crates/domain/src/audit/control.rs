@@ -15,8 +15,8 @@ use super::Said;
 use crate::envelope::{AppKey, KeyPurpose, Mac};
 use crate::event::Actor;
 use crate::ids::{
-    ApiKeyId, AppId, AuditChainId, AuditEntryId, ManagementKeyId, RedirectUrlId, SigningKeyId,
-    UserId, WebhookEndpointId,
+    ApiKeyId, AppId, AuditChainId, AuditEntryId, ManagementKeyId, OperatorLinkId, RedirectUrlId,
+    SigningKeyId, UserId, WebhookEndpointId,
 };
 use crate::provider::ProviderName;
 use crate::{Invalid, Timestamp, World};
@@ -84,6 +84,17 @@ words! {
         ApiKeyRevoke "api_key.revoke" "An API key or public token was revoked.",
         ManagementKeyCreate "management_key.create" "A management key was created.",
         ManagementKeyRevoke "management_key.revoke" "A management key was revoked.",
+        OperatorInvite "operator.invite" "A link was created that lets an operator join.",
+        OperatorWithdraw "operator.withdraw" "An invitation was withdrawn before it was accepted.",
+        OperatorJoin "operator.join" "An operator used a link to join, to get further roles, or to set up new factors.",
+        OperatorUpdate "operator.update" "The roles of an operator were changed.",
+        OperatorDisable "operator.disable" "An operator was disabled.",
+        OperatorEnable "operator.enable" "An operator was enabled again.",
+        OperatorReset "operator.reset" "The factors of an operator were removed, and a link for new ones was created.",
+        OperatorRemove "operator.remove" "An operator was removed.",
+        OperatorSignIn "operator.sign_in" "An operator signed in.",
+        OperatorStepUp "operator.step_up" "An operator proved the second factor again.",
+        OperatorSignOut "operator.sign_out" "An operator signed out.",
         SigningKeyRotate "signing_key.rotate" "A new key for signing session JWTs was created.",
         SigningKeyRevoke "signing_key.revoke" "A key for signing session JWTs was revoked.",
         RedirectUrlAdd "redirect_url.add" "A redirect URL was registered.",
@@ -124,6 +135,7 @@ words! {
         ApiKey "api_key" "An API key or public token.",
         ManagementKey "management_key" "A management key.",
         SigningKey "signing_key" "A key for signing session JWTs.",
+        OperatorLink "operator_link" "A link that lets an operator in.",
         RedirectUrl "redirect_url" "A redirect URL.",
         Provider "provider" "An identity provider, by its name.",
         WebhookEndpoint "webhook_endpoint" "A webhook endpoint.",
@@ -214,7 +226,7 @@ macro_rules! subjects {
 }
 
 subjects! {
-    AppId App, ApiKeyId ApiKey, ManagementKeyId ManagementKey, SigningKeyId SigningKey, RedirectUrlId RedirectUrl,
+    AppId App, ApiKeyId ApiKey, ManagementKeyId ManagementKey, OperatorLinkId OperatorLink, SigningKeyId SigningKey, RedirectUrlId RedirectUrl,
     WebhookEndpointId WebhookEndpoint, UserId User, AuditChainId Chain
 }
 

@@ -45,6 +45,7 @@ impl Code {
             | Self::NotFound
             | Self::Duplicate
             | Self::LastSignInMethod
+            | Self::LastOwner
             | Self::LimitReached => true,
             Self::MagicLinkNotVerified
             | Self::ProviderNotConfigured
@@ -54,6 +55,8 @@ impl Code {
             | Self::InvalidSession
             | Self::InvalidCredentials
             | Self::KeyNotAllowed
+            | Self::RoleNotAllowed
+            | Self::StepUpRequired
             | Self::MethodNotAllowed
             | Self::PreconditionFailed
             | Self::PreconditionRequired

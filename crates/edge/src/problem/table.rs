@@ -38,6 +38,8 @@ pub enum Code {
     WalletReadOnly,
     WalletDisabled,
     PolicyDenied,
+    RoleNotAllowed,
+    StepUpRequired,
     FeatureDisabled,
     NotFound,
     MethodNotAllowed,
@@ -45,6 +47,7 @@ pub enum Code {
     IdempotencyKeyReused,
     CursorUnknown,
     LastSignInMethod,
+    LastOwner,
     LimitReached,
     PreconditionFailed,
     BodyTooLarge,
@@ -201,6 +204,16 @@ impl Code {
                 "this is not allowed by the server's policy",
                 "The server's policy does not allow the operation.",
             ),
+            Self::RoleNotAllowed => (
+                StatusCode::FORBIDDEN,
+                "your role does not include this",
+                "An operator's role does not include this. Only in the console and the audit log.",
+            ),
+            Self::StepUpRequired => (
+                StatusCode::FORBIDDEN,
+                "prove your second factor again",
+                "An operator has to prove the second factor again first. Only in the console and the audit log.",
+            ),
             Self::FeatureDisabled => (
                 StatusCode::FORBIDDEN,
                 "this is disabled in the App's settings; see `vestry app set`",
@@ -247,6 +260,11 @@ impl Code {
                 "this is the user's last sign-in method; add another one first",
                 "The user's last sign-in method cannot be removed.",
             ),
+            Self::LastOwner => (
+                StatusCode::CONFLICT,
+                "this is the last enabled owner; add another one first",
+                "The last enabled owner cannot be removed, disabled or demoted.",
+            ),
             Self::LimitReached => (
                 StatusCode::CONFLICT,
                 "the user has the maximum number of these; delete one first",
@@ -290,7 +308,8 @@ impl Code {
         }
     }
 
-    pub(crate) const fn status(self) -> StatusCode {
+    /// The status of its responses.
+    pub const fn status(self) -> StatusCode {
         self.row().0
     }
 
@@ -304,7 +323,7 @@ impl Code {
     }
 
     /// The code as spelled on the wire.
-    pub(crate) fn on_the_wire(self) -> String {
+    pub fn on_the_wire(self) -> String {
         match serde_json::to_value(self) {
             Ok(serde_json::Value::String(name)) => name,
             _ => String::new(),

@@ -18,6 +18,7 @@ mod idempotency;
 mod identifiers;
 mod leases;
 mod links;
+mod operators;
 mod outbox;
 mod partitions;
 mod passkeys;
@@ -52,6 +53,7 @@ pub use idempotency::Idempotency;
 pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
+pub use operators::{OperatorLinks, Operators};
 pub use outbox::{Captured, CapturedFilter, Outbox};
 pub use partitions::{Partition, Partitions};
 pub use passkeys::{PasskeyUse, Passkeys};
@@ -234,6 +236,10 @@ repositories! {
     api_keys: ApiKeys,
     /// Keys of the management API.
     management_keys: ManagementKeys,
+    /// Operators.
+    operators: Operators,
+    /// Links that let operators in.
+    operator_links: OperatorLinks,
     /// Registered redirect URLs.
     redirect_urls: RedirectUrls,
     /// App keys, wrapped.

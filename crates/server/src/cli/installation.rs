@@ -25,10 +25,11 @@ pub(super) fn administer<C>(file: Option<&Path>, command: C) -> Result<Output, F
 where
     C: AsyncFnOnce(&Installation) -> Result<Output, Failure>,
 {
-    let settings = Settings::load_for_people(file)?;
+    let mut settings = Settings::load_for_people(file)?;
     logging::start(&settings.log);
     with_runtime(async move |runtime| {
         let base_url = dev::public_url(&settings);
+        settings.console.base_url = dev::console_url(&settings);
         let installation = Installation {
             settings,
             base_url,

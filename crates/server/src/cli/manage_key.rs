@@ -29,8 +29,8 @@ pub(crate) enum ManageKey {
 Scopes (write includes read, except for users, sessions and wallets):
   apps:read apps:write settings:read settings:write keys:read keys:write
   providers:read providers:write redirect_urls:read redirect_urls:write
-  webhooks:read webhooks:write audit:read users:read users:write sessions:write
-  wallets:read wallets:write events:read
+  webhooks:read webhooks:write operators:read operators:write audit:read users:read
+  users:write sessions:write wallets:read wallets:write events:read
 
 A key with keys:write can create secret keys, so it is as powerful as the keys of its Apps.
 

@@ -11,6 +11,7 @@ pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration
     let Record {
         base_url,
         https_url,
+        console_url,
         test,
         ..
     } = record;
@@ -20,6 +21,7 @@ pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration
         format!("\n                 {https_url} (self-signed certificate)")
     };
     let version = env!("CARGO_PKG_VERSION");
+    let email = &record.operator.email;
     let (secret_key, public_token) = (&test.secret_key, &test.public_token);
     let body = format!("{{\"email\":\"ada-{suffix}@example.com\",\"include_user\":true}}");
     format!(
@@ -28,6 +30,8 @@ pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration
 
   API            {base_url}{https}
   Reference      {base_url}/docs
+  Console        {console_url}
+                 (signs you in once, within 30 minutes; later: {email}, password in dev.json)
   Test key       {secret_key}
   Public token   {public_token}
   Mail           captured: GET /v1/test/messages

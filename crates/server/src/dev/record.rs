@@ -15,12 +15,13 @@ pub(super) struct Record {
     pub(super) base_url: String,
     /// The URL of the API over HTTPS; `""` if disabled.
     pub(super) https_url: String,
-    /// The URL of the console; `""` while there is none.
+    /// A link that signs the operator in to the console once.
     pub(super) console_url: String,
     /// The App `Demo`.
     pub(super) app_id: AppId,
     pub(super) test: Keys,
     pub(super) live: Keys,
+    #[serde(default)]
     pub(super) operator: Operator,
     /// The ID of the process.
     pub(super) pid: u32,
@@ -33,7 +34,7 @@ pub(super) struct Keys {
     pub(super) public_token: String,
 }
 
-/// The operator's console login; `""` while there is no console.
+/// The operator's console login.
 #[derive(Default, Serialize, Deserialize)]
 pub(super) struct Operator {
     pub(super) email: String,

@@ -45,9 +45,12 @@ async fn a_first_start_creates_everything() {
     let record = record(&installation);
     assert_eq!(record["base_url"], server.base_url.as_str());
     assert_eq!(record["https_url"], "");
-    assert_eq!(record["console_url"], "");
-    assert_eq!(record["operator"]["email"], "");
-    assert_eq!(record["operator"]["password"], "");
+    let port = server.base_url.rsplit_once(':').unwrap().1;
+    let link = text(&record, "console_url");
+    let console = format!("http://localhost:{port}/console/join?token=");
+    assert!(link.starts_with(&console), "{link}");
+    assert_eq!(record["operator"]["email"], "owner@example.com");
+    assert_eq!(text(&record["operator"], "password").len(), 24);
     assert_eq!(record["pid"], server.process.id());
     assert!(text(&record, "app_id").starts_with("app_"));
     for environment in ["test", "live"] {

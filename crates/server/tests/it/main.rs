@@ -34,6 +34,7 @@ mod mail;
 mod manage_keys;
 mod memory;
 mod oauth_races;
+mod operators;
 mod protection;
 mod races;
 mod restricted_keys;

@@ -16,7 +16,8 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App as ActixApp, HttpServer};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
-use vestry_app::{Caller, Ports, Principal, Service, Settings};
+use vestry_app::{Caller, ConsoleAddress, Ports, Principal, Service, Settings};
+use vestry_console::ConsoleSettings;
 use vestry_contract::fakes::{FakeClock, FakeMailer, FakeSms, FakeWebhooks, SeededEntropy};
 use vestry_custody::Custody;
 use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
@@ -24,7 +25,7 @@ use vestry_domain::app::App;
 use vestry_domain::ids::ApiKeyId;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_edge::WebSettings;
+use vestry_edge::{Pages, WebSettings};
 use vestry_limiter::MemoryLimiter;
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
@@ -42,7 +43,7 @@ use vestry_vault_local::LocalVault;
 pub(crate) use client::Client;
 pub(crate) use contract::described;
 pub(crate) use database::{Lane, Place};
-pub(crate) use http::Connection;
+pub(crate) use http::{Connection, Raw};
 pub(crate) use response::{Response, assert_response_snapshot};
 pub(crate) use stalled::StalledTransport;
 use vault::Removable;
@@ -57,6 +58,9 @@ pub(crate) static API: vestry_edge::Api = vestry_edge::Api::new(
 pub(crate) const START: Timestamp = Timestamp::from_unix(1_800_000_000);
 
 /// Settings that a test may change.
+/// The origin of the console.
+pub(crate) const CONSOLE: &str = "https://console.example.com";
+
 pub(crate) struct Options {
     pub(crate) web: WebSettings,
     pub(crate) service: Settings,
@@ -89,6 +93,11 @@ impl Default for Options {
                 webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
                 checkpoint_every: Settings::CHECKPOINT_EVERY,
                 require_anchor: None,
+                console: Some(ConsoleAddress {
+                    origin: CONSOLE.to_owned(),
+                    host: "console.example.com".to_owned(),
+                    needs_second_factor: true,
+                }),
             },
             limiter: Arc::new(MemoryLimiter::new()),
             has_mailer: true,
@@ -157,7 +166,12 @@ impl Api {
         }
         let service = Arc::new(Service::new(ports, options.service, Handle::current()));
         let app = service.create_app(Principal::cli(), "Demo").await.unwrap();
-        let configure = vestry_edge::configure(Arc::clone(&service), options.web, &API);
+        let console = ConsoleSettings {
+            origin: CONSOLE.to_owned(),
+        };
+        let pages: Pages = Arc::new(vestry_console::pages(console));
+        let configure =
+            vestry_edge::configure(Arc::clone(&service), options.web, &API, Some(pages));
         let listener = TcpListener::bind(options.listen).unwrap();
         let address = listener.local_addr().unwrap();
         let server = HttpServer::new(move || ActixApp::new().configure(configure.clone()))

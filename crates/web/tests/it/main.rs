@@ -14,6 +14,7 @@ mod harness;
 mod attacks;
 mod audit;
 mod claims;
+mod console;
 mod cors;
 mod event_types;
 mod events;

@@ -16,6 +16,8 @@ const FEW: &[&str] = &[
     "apps",
     "api_key_uses",
     "management_keys",
+    "operator_links",
+    "operators",
     "api_keys",
     "app_keys",
     "audit_chains",

@@ -11,6 +11,7 @@ pub mod idempotency;
 pub mod links;
 pub mod management_keys;
 pub mod messages;
+pub mod operators;
 pub mod passkeys;
 pub mod passwords;
 pub mod providers;

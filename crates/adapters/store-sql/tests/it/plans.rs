@@ -126,6 +126,8 @@ const SMALL: &[&str] = &[
     "__diesel_schema_migrations",
     "api_key_uses",
     "management_keys",
+    "operator_links",
+    "operators",
     "api_keys",
     "app_keys",
     "apps",

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior};
+use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 use vestry_domain::event::{Actor, EventHead, Fact};
 use vestry_domain::webhook::{Delivery, DeliveryState};
-use vestry_domain::{Environment, World};
 use vestry_ports::store::{Lane, Partitions, Placed, Queue, Tx};
 
 use crate::kernel::fault::{causes, retried};
@@ -101,12 +101,7 @@ impl Service {
             return found;
         }
         // A database server is down. Try all environments: those on other servers respond.
-        let mut read = self.ports.store.read().await?;
-        let apps = read.apps().list().await?;
-        let worlds = apps
-            .iter()
-            .flat_map(|app| Environment::ALL.map(|environment| World::new(app.id, environment)));
-        Ok(worlds.collect())
+        self.every_world().await
     }
 
     async fn look_for_worlds(&self) -> Result<Vec<World>, Fault> {

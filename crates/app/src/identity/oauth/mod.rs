@@ -111,6 +111,7 @@ impl Service {
             ));
         }
         let app = read.apps().find(id.app_of_test_provider()).await?;
+        let app = app.filter(|app| app.id != AppId::BUILT_IN);
         app.map(|app| built_in(app.id)).transpose()
     }
 

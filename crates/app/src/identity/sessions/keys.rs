@@ -68,6 +68,8 @@ impl Service {
             .apps()
             .find(app_id)
             .await?
+            // The built-in App has no address.
+            .filter(|app| app.id != AppId::BUILT_IN)
             .ok_or(Refusal::NotFound("app"))?;
         drop(read);
         let mut set = Vec::new();

@@ -91,12 +91,8 @@ impl Service {
         let limits = caller.settings().session_limits();
         if change.is_wanted() {
             session = retried(|| self.change(&session, &change, limits, now)).await?;
-        } else if session.needs_activity_update(limits, now) {
-            let seen = seen(&session, now);
-            if !self.touch_with_others(seen).await {
-                last_seen::write(&*self.ports.store, &[seen]).await?;
-            }
-            session.last_active_at = now;
+        } else {
+            self.note_activity(&mut session, limits, now).await?;
         }
         let token = command.session_token;
         Ok(self.verified(caller, &key, session, token, now).await?)
@@ -187,6 +183,23 @@ impl Service {
         }
         tx.commit().await?;
         Ok(session)
+    }
+
+    /// Records the use of a session, if that is due.
+    pub(crate) async fn note_activity(
+        &self,
+        session: &mut Session,
+        limits: SessionLimits,
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        if session.needs_activity_update(limits, now) {
+            let seen = seen(session, now);
+            if !self.touch_with_others(seen).await {
+                last_seen::write(&*self.ports.store, &[seen]).await?;
+            }
+            session.last_active_at = now;
+        }
+        Ok(())
     }
 
     /// Records session activity in a batch (PR-103); `false` when that failed.

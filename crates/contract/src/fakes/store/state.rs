@@ -15,6 +15,7 @@ use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::link::Link;
 use vestry_domain::management_key::ManagementKey;
 use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::operator::{Operator, OperatorLink};
 use vestry_domain::passkey::{Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::password::StoredPassword;
 use vestry_domain::provider::{Flow, Pending, ProviderLink};
@@ -38,6 +39,8 @@ pub(super) struct State {
     pub(super) api_keys: Vec<ApiKey>,
     pub(super) key_uses: Vec<KeyUse>,
     pub(super) management_keys: Vec<ManagementKey>,
+    pub(super) operators: Vec<Operator>,
+    pub(super) operator_links: Vec<OperatorLink>,
     pub(super) redirect_urls: Vec<RedirectUrl>,
     pub(super) app_keys: Vec<AppKey>,
     pub(super) signing_keys: Vec<SigningKey>,

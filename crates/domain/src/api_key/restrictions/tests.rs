@@ -151,6 +151,52 @@ fn restrictions_narrow_each_other() {
     assert!(Restrictions::default().allows_wallet(other, stranger));
 }
 
+/// Removing any restriction widens a key, adding one narrows it, and so does each smaller list.
+#[test]
+fn widening_is_recognised() {
+    let (none, full) = (Restrictions::default(), full());
+    assert!(full.are_within(&none) && full.are_within(&full) && none.are_within(&none));
+    let without: [(&str, fn(&mut Restrictions)); 7] = [
+        ("expires_at", |it| it.expires_at = None),
+        ("ip_allow", |it| it.ip_allow = None),
+        ("operations", |it| it.operations = None),
+        ("user_ids", |it| it.user_ids = None),
+        ("wallet_ids", |it| it.wallet_ids = None),
+        ("wallet_types", |it| it.wallet_types = None),
+        ("require_session", |it| it.require_session = false),
+    ];
+    for (name, remove) in without {
+        let mut wider = full.clone();
+        remove(&mut wider);
+        assert!(!wider.are_within(&full), "{name}");
+        assert!(full.are_within(&wider), "{name}");
+    }
+    let net = |text: &str| {
+        let list = text.split(',').map(|net| net.parse().unwrap()).collect();
+        Restrictions {
+            ip_allow: Some(Allowed::new("ip_allow", MAX_NETWORKS, list).unwrap()),
+            ..Restrictions::default()
+        }
+    };
+    for (after, before, expected) in [
+        ("10.1.0.0/16", "10.0.0.0/8", true),
+        ("10.0.0.0/8", "10.1.0.0/16", false),
+        ("10.1.0.0/16,192.0.2.1/32", "10.0.0.0/8", false),
+        ("192.0.2.1/32", "10.0.0.0/8,192.0.2.0/24", true),
+    ] {
+        assert_eq!(
+            net(after).are_within(&net(before)),
+            expected,
+            "{after} in {before}"
+        );
+    }
+    let until = |at| Restrictions {
+        expires_at: Some(Timestamp::from_unix(at)),
+        ..Restrictions::default()
+    };
+    assert!(until(5).are_within(&until(6)) && !until(7).are_within(&until(6)));
+}
+
 #[test]
 fn presets_have_names() {
     for preset in Preset::ALL {

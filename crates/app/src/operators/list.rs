@@ -1,0 +1,115 @@
+//! The list of operators.
+
+use vestry_domain::action::Action;
+use vestry_domain::email::Email;
+use vestry_domain::ids::UserId;
+use vestry_domain::operator::Operator;
+use vestry_domain::user::UserProfile;
+use vestry_ports::store::Repositories;
+
+use super::WORLD;
+use crate::{Fault, Principal, Refusal, Service};
+
+/// An operator in a list.
+#[derive(Debug, Clone)]
+pub struct ListedOperator {
+    /// The operator with the roles that the reader may see.
+    pub operator: Operator,
+    /// The address, `""` if there is none.
+    pub email: String,
+    /// Whether the operator may not sign in.
+    pub is_disabled: bool,
+    /// Whether a second factor is set up.
+    pub has_second_factor: bool,
+}
+
+/// How an operator is named.
+#[derive(Debug, Clone)]
+pub enum OperatorLookup {
+    /// By id.
+    Id(UserId),
+    /// By address.
+    Email(String),
+}
+
+impl Service {
+    /// Lists the operators that the principal may see, oldest first.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn list_operators(&self, by: &Principal) -> Result<Vec<ListedOperator>, Refusal> {
+        by.authorize_somewhere(Action::ReadOperators)?;
+        let mut read = self.ports.store.read().await?;
+        let operators = read.operators().list().await?;
+        let mut listed = Vec::new();
+        for operator in operators {
+            if by.sees_operator(&operator.grants) {
+                listed.push(shown(by, &mut *read, operator).await?);
+            }
+        }
+        Ok(listed)
+    }
+
+    /// Finds an operator whom the principal may see.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`].
+    pub async fn find_operator(
+        &self,
+        by: &Principal,
+        lookup: &OperatorLookup,
+    ) -> Result<ListedOperator, Refusal> {
+        by.authorize_somewhere(Action::ReadOperators)?;
+        let mut read = self.ports.store.read().await?;
+        let user = match lookup {
+            OperatorLookup::Id(user) => Some(*user),
+            OperatorLookup::Email(email) => {
+                let email = Email::parse(email)?;
+                let found = read
+                    .identifiers()
+                    .email_by_identity(&WORLD, email.identity())
+                    .await?;
+                found.map(|(_, user)| user.id)
+            }
+        };
+        let operator = match user {
+            Some(user) => read.operators().find(user).await?,
+            None => None,
+        };
+        let operator = operator.filter(|operator| by.sees_operator(&operator.grants));
+        let operator = operator.ok_or(Refusal::NotFound("operator"))?;
+        Ok(shown(by, &mut *read, operator).await?)
+    }
+}
+
+async fn shown(
+    by: &Principal,
+    read: &mut dyn Repositories,
+    mut operator: Operator,
+) -> Result<ListedOperator, Fault> {
+    operator.grants = operator.grants.seen(|app| by.reaches_app(app));
+    let user = operator.user_id;
+    let profile = read.users().profile(&WORLD, user).await?;
+    let has_second_factor = has_second_factor(read, user).await?;
+    Ok(ListedOperator {
+        email: profile.as_ref().map(address).unwrap_or_default(),
+        is_disabled: profile.is_none_or(|profile| profile.user.disabled.is_some()),
+        has_second_factor,
+        operator,
+    })
+}
+
+/// The address of an operator.
+pub(super) fn address(profile: &UserProfile) -> String {
+    let email = profile.emails.first().map(|email| email.email.address());
+    email.unwrap_or_default().to_owned()
+}
+
+/// Whether an operator has a factor that enrolment ends with.
+pub(super) async fn has_second_factor(
+    read: &mut dyn Repositories,
+    user: UserId,
+) -> Result<bool, Fault> {
+    Ok(read.totps().count_verified(&WORLD, user).await? > 0
+        || !read.passkeys().of_user(&WORLD, user).await?.is_empty())
+}

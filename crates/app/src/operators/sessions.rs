@@ -1,0 +1,236 @@
+//! Sessions of operators: who sends a request of the console, and how sessions end.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use vestry_domain::audit::control::{ControlAction, Detail};
+use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::event::{Actor, EndReason};
+use vestry_domain::ids::{SessionId, UserId};
+use vestry_domain::operator::{MAX_SESSIONS, Operator, STEP_UP_LIFETIME, second_factor};
+use vestry_domain::session::{DeviceFingerprint, Proof, Session};
+use vestry_domain::{Secret, Timestamp, token};
+
+use super::WORLD;
+use super::list::{address, has_second_factor};
+use crate::identity::sessions::ended;
+use crate::kernel::fault::{causes, retried};
+use crate::{Caller, Fault, Principal, Refusal, Service};
+
+/// The origin of a request of the console.
+#[derive(Debug, Clone)]
+pub struct ConsoleRequest {
+    /// The request id.
+    pub id: Arc<str>,
+    /// The client address.
+    pub client: Option<IpAddr>,
+    /// The browser's `User-Agent`.
+    pub user_agent: String,
+}
+
+impl ConsoleRequest {
+    /// The operator's device. Parts that are too long are left out.
+    pub(super) fn device(&self) -> DeviceFingerprint {
+        let ip = self.client.map(|client| client.to_string());
+        let named = DeviceFingerprint::new(ip.clone(), Some(self.user_agent.clone()));
+        named.unwrap_or_else(|_unfit| DeviceFingerprint {
+            ip: ip.unwrap_or_default(),
+            user_agent: String::new(),
+        })
+    }
+}
+
+/// A live session of an operator.
+#[derive(Debug, Clone)]
+pub struct OperatorSession {
+    /// The operator.
+    pub operator: Operator,
+    /// The address.
+    pub email: String,
+    /// The session.
+    pub session: Session,
+    /// Whether the operator has a second factor.
+    pub is_enrolled: bool,
+    /// When a second factor was last proved; `None` if never.
+    proved_at: Option<Timestamp>,
+    /// Whether that was lately.
+    is_fresh: bool,
+    client: Option<IpAddr>,
+    request_id: Arc<str>,
+}
+
+impl OperatorSession {
+    /// The operator as a principal; `None` until a second factor is proved (OPR-5).
+    pub fn principal(&self) -> Option<Principal> {
+        self.proved_at?;
+        let operator = Principal::operator(Arc::new(self.operator.clone()), self.is_fresh);
+        let request_id = Arc::clone(&self.request_id);
+        Some(operator.from_address(self.client).of_request(request_id))
+    }
+
+    /// Whether a second factor was proved lately.
+    pub const fn is_fresh(&self) -> bool {
+        self.is_fresh
+    }
+
+    /// Whether the session may add or remove factors of its operator. It needs a second factor that was proved lately (OPR-6). Until there is
+    /// one, it must have begun with a link.
+    pub fn may_change_factors(&self) -> bool {
+        let mut factors = self.session.factors.iter();
+        let came_by_link = factors.any(|factor| matches!(factor.proof, Proof::EmailLink { .. }));
+        self.is_fresh || (!self.is_enrolled && came_by_link)
+    }
+}
+
+impl Service {
+    /// Finds the operator behind a session token and records the use of the session. Session and roles are read for each request, so a
+    /// change holds at once (OPR-9).
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidSession`] if there is no live session with this token, or its user is no operator.
+    pub async fn operator_session(
+        &self,
+        request: &ConsoleRequest,
+        token: &Secret<String>,
+    ) -> Result<OperatorSession, Refusal> {
+        if !token::is_session(token.expose()) {
+            return Err(Refusal::InvalidSession);
+        }
+        let caller = self.console_caller(request);
+        let presented = self.presented(&caller, Some(token), None).await?;
+        let mut session = presented.ok_or(Refusal::InvalidSession)?.session;
+        let user = session.user_id;
+        let mut read = self.ports.store.read().await?;
+        let operator = read.operators().find(user).await?;
+        let operator = operator.ok_or(Refusal::InvalidSession)?;
+        let profile = read.users().profile(&WORLD, user).await?;
+        let profile = profile.filter(|profile| profile.user.disabled.is_none());
+        let profile = profile.ok_or(Refusal::InvalidSession)?;
+        let is_enrolled = has_second_factor(&mut *read, user).await?;
+        drop(read);
+        let now = self.now(&WORLD);
+        let limits = caller.settings().session_limits();
+        self.note_activity(&mut session, limits, now).await?;
+        let proved_at = match self.needs_second_factor() {
+            true => second_factor(&session),
+            false => Some(now),
+        };
+        Ok(OperatorSession {
+            operator,
+            email: address(&profile),
+            session,
+            is_enrolled,
+            proved_at,
+            is_fresh: proved_at.is_some_and(|at| now - at < STEP_UP_LIFETIME),
+            client: request.client,
+            request_id: Arc::clone(&request.id),
+        })
+    }
+
+    pub(super) fn needs_second_factor(&self) -> bool {
+        let console = self.settings.console.as_ref();
+        console.is_none_or(|console| console.needs_second_factor)
+    }
+
+    /// Returns the console itself as the caller, for what an operator does before and while signing in.
+    pub(super) fn console_caller(&self, request: &ConsoleRequest) -> Caller {
+        let console = Principal::system().of_request(Arc::clone(&request.id));
+        self.built_in_caller(console)
+    }
+
+    /// The live sessions of an operator, newest first.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn sessions_of_operator(&self, user: UserId) -> Result<Vec<Session>, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let mut sessions = read.sessions().of_user(&WORLD, user).await?;
+        let limits = self.built_in_caller(Principal::system().clone());
+        let (limits, now) = (limits.settings().session_limits(), self.now(&WORLD));
+        sessions.retain(|session| session.is_alive(limits, now));
+        sessions.sort_by_key(|session| std::cmp::Reverse(session.id));
+        Ok(sessions)
+    }
+
+    /// Ends one of an operator's own sessions, such as the present one.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] if the session is none of the operator's.
+    pub async fn end_operator_session(
+        &self,
+        request: &ConsoleRequest,
+        of: &OperatorSession,
+        id: SessionId,
+    ) -> Result<(), Refusal> {
+        let user = of.operator.user_id;
+        let sessions = self.sessions_of_operator(user).await?;
+        if !sessions.iter().any(|session| session.id == id) {
+            return Err(Refusal::NotFound("session"));
+        }
+        let caller = self.console_caller(request);
+        let only = [id];
+        retried(|| self.end_these(&caller, user, &only)).await?;
+        self.note_session(request, user, ControlAction::OperatorSignOut)
+            .await;
+        Ok(())
+    }
+
+    /// Ends the oldest sessions of an operator who has too many.
+    pub(super) async fn limit_sessions(&self, caller: &Caller, user: UserId) -> Result<(), Fault> {
+        let sessions = self.sessions_of_operator(user).await?;
+        let surplus = sessions.iter().skip(MAX_SESSIONS);
+        let surplus: Vec<SessionId> = surplus.map(|session| session.id).collect();
+        if surplus.is_empty() {
+            return Ok(());
+        }
+        retried(|| self.end_these(caller, user, &surplus)).await
+    }
+
+    async fn end_these(
+        &self,
+        caller: &Caller,
+        user: UserId,
+        ids: &[SessionId],
+    ) -> Result<(), Fault> {
+        let now = self.now(&WORLD);
+        let mut tx = self.ports.store.begin().await?;
+        let mut over = Vec::new();
+        for id in ids {
+            if tx.sessions().delete(&WORLD, *id, now).await? {
+                over.push(*id);
+            }
+        }
+        let facts = ended(Some(user), over, EndReason::Deleted);
+        self.emit(&mut *tx, caller, facts).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Records that an operator signed in or out (OPR-7). The session counts even if the entry cannot be written.
+    pub(super) async fn note_session(
+        &self,
+        request: &ConsoleRequest,
+        user: UserId,
+        action: ControlAction,
+    ) {
+        let mut source = Principal::system().at(WORLD);
+        source.actor = Actor::Operator(user);
+        source.request_id = Some(Arc::clone(&request.id));
+        source.client = request.client;
+        let written = async {
+            self.hold_deployment_key(KeyPurpose::Secrets).await?;
+            let event = self.done(&source, action, user, &Detail::default());
+            self.record_change(event).await
+        };
+        if let Err(fault) = written.await {
+            let error = causes(&fault);
+            tracing::error!(error, %action, "session of an operator not recorded in the audit log");
+        }
+    }
+
+    /// Records a call of the console that was refused (OPR-7).
+    pub async fn note_console_refusal(&self, session: &OperatorSession, call: &str, code: &str) {
+        if let Some(by) = session.principal() {
+            self.note_refusal_in_deployment(&by, call, code).await;
+        }
+    }
+}

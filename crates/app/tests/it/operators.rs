@@ -1,0 +1,527 @@
+//! Operators: what each role may do in every use case (OPR-1, OPR-11), and who may make whom (MG-3).
+
+use std::fmt::Debug;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use vestry_app::audit::ListChanges;
+use vestry_app::delivery::events::ListEvents;
+use vestry_app::identity::sessions::ListSessions;
+use vestry_app::identity::users::{SearchUsers, UpdateUser};
+use vestry_app::operators::{
+    ConsoleRequest, Handover, NewManagementKeyFields, OperatorChange, SecondFactor,
+};
+use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
+use vestry_app::wallets::ListWallets;
+use vestry_app::{Caller, Principal, Refusal, Service};
+use vestry_domain::action::Action;
+use vestry_domain::api_key::{ApiKeyKind, KeyField, KeyFields, Restriction};
+use vestry_domain::extent::Extent;
+use vestry_domain::ids::{ApiKeyId, AppId, Id, UserId};
+use vestry_domain::management_key::Rights;
+use vestry_domain::management_scope::ManagementScope;
+use vestry_domain::operator::{Denied, Grants, Role};
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::session::SessionSelector;
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Environment, Secret, World, totp};
+
+use crate::harness::Harness;
+use crate::totps::decoded;
+
+/// The kinds of extents in which use cases ask for their action.
+#[derive(Debug, Clone, Copy)]
+enum Asked {
+    /// One environment.
+    World,
+    /// The App as a whole.
+    App,
+    /// The App, whatever its environments.
+    InApp,
+    /// The deployment.
+    Deployment,
+    /// Whatever the operator reaches.
+    Somewhere,
+}
+
+/// A call, with what it needs.
+struct Call {
+    service: Arc<Service>,
+    by: Principal,
+    caller: Caller,
+    world: World,
+    /// A key of this environment that expires.
+    key: ApiKeyId,
+    later: vestry_domain::Timestamp,
+}
+
+impl Call {
+    /// The id of an object that does not exist: rights are checked first.
+    fn id<I: Id>(&self) -> I {
+        I::new(self.later, [7; 16])
+    }
+}
+
+type Outcome<'a> = Pin<Box<dyn Future<Output = Result<(), String>> + 'a>>;
+
+fn told<T, E: Debug>(outcome: Result<T, E>) -> Result<(), String> {
+    outcome.map(drop).map_err(|error| format!("{error:?}"))
+}
+
+macro_rules! calls {
+    ($($action:ident $asked:ident |$call:ident| $body:expr;)*) => {
+        vec![$((
+            Action::$action,
+            Asked::$asked,
+            (|$call: &Call| -> Outcome<'_> { Box::pin(async move { told($body.await) }) })
+                as for<'a> fn(&'a Call) -> Outcome<'a>,
+        ),)*]
+    };
+}
+
+/// One use case for each action that an operator can do. A new action without a row fails the test.
+fn use_cases() -> Vec<(Action, Asked, for<'a> fn(&'a Call) -> Outcome<'a>)> {
+    calls! {
+        ReadApps Somewhere |c| c.service.list_apps(&c.by);
+        ReadApps InApp |c| c.service.show_app(&c.by, c.world.app_id);
+        ReadSettings InApp |c| c.service.show_settings(&c.by, c.world.app_id);
+        ReadApiKeys World |c| c.service.list_api_keys(&c.by, c.world.into());
+        ReadApiKeys World |c| c.service.list_key_uses(&c.by, c.world.into());
+        ReadSigningKeys World |c| c.service.list_signing_keys(&c.by, c.world);
+        ReadProviders World |c| c.service.list_providers(&c.by, c.world.into());
+        ReadRedirectUrls World |c| c.service.list_redirect_urls(&c.by, c.world.into());
+        ReadWebhooks World |c| c.service.list_webhooks(&c.by, c.world.into());
+        ReadWebhooks World |c| c.service.show_delivery(&c.by, c.world.into(), c.id(), c.id());
+        ReadEvents World |c| async { c.service.list_events(&c.caller, &ListEvents::default()).await };
+        ReadEvents World |c| c.service.events_head(&c.caller);
+        GetUser World |c| c.service.get_user(&c.caller, c.id());
+        SearchUsers World |c| c.service.search_users(&c.caller, SearchUsers::default());
+        ListSessions World |c| c.service.list_sessions(&c.caller, ListSessions::of(c.id()));
+        ListWallets World |c| c.service.list_wallets(&c.caller, ListWallets::default());
+        GetWallet World |c| c.service.get_wallet(&c.caller, c.id());
+        UpdateUser World |c| c.service.update_user(&c.caller, c.id(), UpdateUser::default());
+        SwitchUser World |c| c.service.disable_user(&c.caller, c.id(), "");
+        SwitchUser World |c| c.service.enable_user(&c.caller, c.id());
+        UnlockUser World |c| c.service.unlock_user(&c.caller, c.id());
+        DeleteIdentifier World |c| c.service.delete_email(&c.caller, c.id());
+        DeleteIdentifier World |c| c.service.delete_phone_number(&c.caller, c.id());
+        DeleteTotp World |c| c.service.delete_totp(&c.caller, c.id());
+        DeletePasskey World |c| c.service.delete_passkey(&c.caller, c.id());
+        DeleteProviderLink World |c| c.service.delete_provider_link(&c.caller, c.id());
+        DeleteSession World |c| c.service.delete_session(&c.caller, SessionSelector::Id(c.id()));
+        DeleteSessionsOfUser World |c| c.service.delete_all_sessions(&c.caller, c.id());
+        SwitchWallet World |c| c.service.disable_wallet(&c.caller, c.id());
+        SwitchWallet World |c| c.service.enable_wallet(&c.caller, c.id());
+        ListWalletUses World |c| c.service.list_audit(&c.caller, vestry_app::audit::ListAudit {
+            wallet_id: c.id(),
+            limit: None,
+            starting_after: None,
+        });
+        UpdateApiKey World |c| c.service.update_api_key(&c.by, c.world.into(), c.key, &[], KeyFields {
+            name: Some("backend".to_owned()),
+            ..KeyFields::default()
+        });
+        WidenApiKey World |c| c.service.update_api_key(
+            &c.by, c.world.into(), c.key, &[KeyField::ExpiresAt], KeyFields::default(),
+        );
+        RevokeApiKey World |c| c.service.revoke_api_key(&c.by, c.world.into(), c.id());
+        TestWebhook World |c| c.service.try_webhook(&c.by, c.world.into(), c.id(), None);
+        ControlTestEnvironment World |c| c.service.clear_captured(&c.caller);
+        ControlTestEnvironment World |c| c.service.reset_test_clock(&c.caller);
+        DeleteUser World |c| c.service.delete_user(&c.caller, c.id());
+        CreateApiKey World |c| c.service.create_api_key(&c.by, c.world, ApiKeyKind::Secret, KeyFields::default());
+        RotateApiKey World |c| c.service.rotate_api_key(&c.by, c.world.into(), c.id());
+        RenameApp App |c| async { c.service.set_app(&c.by, c.world.app_id, &set("name", "Demo")).await };
+        UpdateSettings App |c| async {
+            c.service.set_app(&c.by, c.world.app_id, &set("freshness_minutes", "15")).await
+        };
+        WeakenSettings App |c| async {
+            let set_to = |value| c.service.set_app(&c.by, c.world.app_id, value);
+            let (on, off) = (set("wallet_export", "true"), set("wallet_export", "false"));
+            set_to(&on).await?;
+            set_to(&off).await
+        };
+        RotateSigningKey World |c| c.service.rotate_signing_key(&c.by, c.world);
+        RevokeSigningKey World |c| c.service.revoke_signing_key(&c.by, c.world.into(), c.id());
+        SetProvider World |c| async {
+            let name = "google".parse().unwrap();
+            let secret = Secret::new("s3cr3t-value".to_owned());
+            let settings = Default::default();
+            c.service.set_provider(&c.by, c.world, name, "id", &secret, settings).await
+        };
+        RemoveProvider World |c| async {
+            c.service.remove_provider(&c.by, c.world, &"google".parse().unwrap()).await
+        };
+        AddRedirectUrl World |c| c.service.add_redirect_url(
+            &c.by, c.world, RedirectKind::Login, "https://shop.example/in", false,
+        );
+        UpdateRedirectUrl World |c| c.service.make_redirect_url_default(&c.by, c.world.into(), c.id());
+        RemoveRedirectUrl World |c| c.service.remove_redirect_url(&c.by, c.world.into(), c.id());
+        AddWebhook World |c| c.service.add_webhook(&c.by, c.world, NewEndpoint {
+            url: "https://shop.example/hook".to_owned(),
+            name: None,
+            types: vec!["*".to_owned()],
+            enabled: false,
+        });
+        UpdateWebhook World |c| c.service.change_webhook(&c.by, c.world.into(), c.id(), EndpointChange::default());
+        RotateWebhookSecret World |c| c.service.rotate_webhook_secret(&c.by, c.world.into(), c.id(), 60);
+        SwitchWebhook World |c| c.service.enable_webhook(&c.by, c.world.into(), c.id(), Resume::All);
+        SwitchWebhook World |c| c.service.disable_webhook(&c.by, c.world.into(), c.id());
+        RemoveWebhook World |c| c.service.remove_webhook(&c.by, c.world.into(), c.id());
+        ReplayDeliveries World |c| c.service.replay_webhook(
+            &c.by, c.world.into(), c.id(), Replayed::Event(c.id()),
+        );
+        DeleteEverySession World |c| c.service.delete_every_session(&c.caller);
+        ReadAuditLog World |c| c.service.list_changes(&c.caller, ListChanges::default());
+        ReadOperators Somewhere |c| c.service.list_operators(&c.by);
+        ReadOperators Somewhere |c| c.service.list_invitations(&c.by);
+        ManageOperators App |c| c.service.invite_operator(
+            &c.by, "new@example.com", grants(Role::Viewer, Some(c.world.app_id)), Handover::Shown,
+        );
+        ManageOwners Deployment |c| c.service.invite_operator(
+            &c.by, "new@example.com", grants(Role::Owner, None), Handover::Shown,
+        );
+        ManageOwners Deployment |c| c.service.reset_operator(&c.by, c.id(), Handover::Shown);
+        CreateApp Deployment |c| c.service.create_app(&c.by, "Another");
+        ReadManagementKeys Deployment |c| c.service.list_management_keys(&c.by);
+        CreateManagementKey Deployment |c| c.service.create_management_key(&c.by, NewManagementKeyFields {
+            name: "terraform".to_owned(),
+            rights: Rights::new(None, vec![Environment::Test], vec![ManagementScope::AppsRead], None).unwrap(),
+            expires_at: c.later,
+        });
+        RevokeManagementKey Deployment |c| c.service.revoke_management_key(&c.by, c.id());
+    }
+}
+
+fn set(name: &str, value: &str) -> [(String, String); 1] {
+    [(name.to_owned(), value.to_owned())]
+}
+
+fn grants(role: Role, app: Option<AppId>) -> Grants {
+    Grants::new(role, app.map(|app| vec![app])).unwrap()
+}
+
+fn request() -> ConsoleRequest {
+    ConsoleRequest {
+        id: "req_test".into(),
+        client: Some("192.0.2.7".parse().unwrap()),
+        user_agent: "Browser/1".to_owned(),
+    }
+}
+
+/// An operator with both factors, and the token of the session.
+async fn joined(harness: &Harness, email: &str, grants: Grants) -> (UserId, Secret<String>) {
+    let service = &harness.service;
+    let link = service
+        .invite_operator(Principal::cli(), email, grants, Handover::Shown)
+        .await
+        .unwrap();
+    let link = link.url.expose().split_once("token=").unwrap().1.to_owned();
+    let link = Secret::new(link);
+    let new = service.use_operator_link(&request(), &link).await.unwrap();
+    let session = service
+        .operator_session(&request(), &new.token)
+        .await
+        .unwrap();
+    assert!(session.principal().is_none(), "OPR-5");
+    let created = service
+        .create_operator_totp(&request(), &session)
+        .await
+        .unwrap();
+    let seed = decoded(created.secret.expose());
+    let step = harness.now().unix().div_euclid(30);
+    let code = SecondFactor::Totp(totp::code_at(&seed, step));
+    let proved = service
+        .prove_second_factor(&request(), &session, new.token, code)
+        .await
+        .unwrap();
+    (proved.user_id, proved.token)
+}
+
+async fn principal(harness: &Harness, token: &Secret<String>) -> Principal {
+    let session = harness
+        .service
+        .operator_session(&request(), token)
+        .await
+        .unwrap();
+    session.principal().unwrap()
+}
+
+/// OPR-1, OPR-11: every use case, as every role, in both environments, with a second factor proved lately and before.
+#[tokio::test]
+async fn each_role_does_what_the_table_says() {
+    let harness = Harness::new().await;
+    let service = &harness.service;
+    harness.pass(1);
+    let other = service.create_app(Principal::cli(), "Other").await.unwrap();
+    let mine = harness.app.id;
+    let rows = use_cases();
+    let missing: Vec<_> = Action::ALL
+        .iter()
+        .filter(|action| action.right().is_some())
+        .filter(|action| !rows.iter().any(|(row, ..)| row == *action))
+        .collect();
+    assert_eq!(missing, [&Action::ReadStatus], "actions without a row");
+
+    let mut tokens = Vec::new();
+    for role in Role::ALL {
+        let app = (role != Role::Owner).then_some(mine);
+        let grants = grants(role, app);
+        let email = format!("{role}@example.com");
+        let (_, token) = joined(&harness, &email, grants.clone()).await;
+        tokens.push((role, grants, token));
+    }
+    for is_fresh in [true, false] {
+        if !is_fresh {
+            harness.pass(10 * 60);
+        }
+        for (role, grants, token) in &tokens {
+            let by = principal(&harness, token).await;
+            for environment in Environment::ALL {
+                let world = World::new(mine, environment);
+                let caller = service.caller(&by, world).await.unwrap();
+                let key = expiring_key(&harness, world).await;
+                let call = Call {
+                    service: Arc::clone(service),
+                    by: by.clone(),
+                    caller,
+                    world,
+                    key,
+                    later: harness.now() + Seconds(3_600),
+                };
+                for (action, asked, run) in &rows {
+                    let right = action.right().unwrap();
+                    let expected = match asked {
+                        Asked::World => grants.permit(right, Extent::World(world), is_fresh),
+                        Asked::App => grants.permit(right, Extent::App(mine), is_fresh),
+                        Asked::InApp => grants.permit_in_app(right, mine),
+                        Asked::Deployment => grants.permit(right, Extent::Deployment, is_fresh),
+                        Asked::Somewhere => match grants.permit_somewhere(right) {
+                            true => Ok(()),
+                            false => Err(Denied::Role),
+                        },
+                    };
+                    let outcome = run(&call).await;
+                    let told = outcome.as_ref().err().map_or("", String::as_str);
+                    // Live environments have nothing to control.
+                    let exists = *action != Action::ControlTestEnvironment
+                        || environment == Environment::Test;
+                    let is_as_expected = match expected {
+                        _ if !exists => told.contains("NotFound"),
+                        Ok(()) => {
+                            !told.contains("RoleNotAllowed") && !told.contains("StepUpRequired")
+                        }
+                        Err(Denied::Role) => told.contains("RoleNotAllowed"),
+                        Err(Denied::StepUp) => told.contains("StepUpRequired"),
+                        Err(Denied::App) => told.contains("NotFound(\"app\")"),
+                    };
+                    assert!(
+                        is_as_expected,
+                        "{role} {action:?} {asked:?} in {environment}, fresh: {is_fresh}: expected {expected:?}, got {outcome:?}"
+                    );
+                }
+            }
+            // Another App does not exist for an operator without a role in it.
+            if *role != Role::Owner {
+                let elsewhere = World::new(other.id, Environment::Test);
+                let entered = service.caller(&by, elsewhere).await;
+                assert!(matches!(entered, Err(Refusal::NotFound("app"))), "{role}");
+                let shown = service.show_app(&by, other.id).await;
+                assert!(matches!(shown, Err(Refusal::NotFound("app"))), "{role}");
+            }
+            // Nor does the built-in App, for any (OPR-2).
+            let entered = service.caller(&by, World::DEPLOYMENT).await;
+            assert!(matches!(entered, Err(Refusal::NotFound("app"))), "{role}");
+        }
+    }
+}
+
+async fn expiring_key(harness: &Harness, world: World) -> ApiKeyId {
+    let fields = KeyFields {
+        expires_at: Some(harness.now() + Seconds(86_400)),
+        ..KeyFields::default()
+    };
+    let made = harness
+        .service
+        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, fields);
+    made.await.unwrap().record.id
+}
+
+/// No role signs, exports, imports, or sends or verifies a credential.
+#[tokio::test]
+async fn no_role_acts_for_a_user() {
+    let harness = Harness::new().await;
+    let (_, token) = joined(&harness, "owner@example.com", grants(Role::Owner, None)).await;
+    let by = principal(&harness, &token).await;
+    for environment in Environment::ALL {
+        let caller = harness
+            .service
+            .caller(&by, harness.world(environment))
+            .await
+            .unwrap();
+        let never = Action::ALL.iter().filter(|action| action.right().is_none());
+        for action in never {
+            let outcome = caller.authorize(*action);
+            assert!(
+                matches!(outcome, Err(Refusal::RoleNotAllowed)),
+                "{action:?}"
+            );
+        }
+    }
+}
+
+/// MG-3: an admin makes and manages developers and viewers of the own Apps, and no others.
+#[tokio::test]
+async fn an_admin_manages_the_roles_below() {
+    let harness = Harness::new().await;
+    let service = &harness.service;
+    harness.pass(1);
+    let (mine, other) = (
+        harness.app.id,
+        service
+            .create_app(Principal::cli(), "Other")
+            .await
+            .unwrap()
+            .id,
+    );
+    let (admin, token) = joined(
+        &harness,
+        "admin@example.com",
+        grants(Role::Admin, Some(mine)),
+    )
+    .await;
+    let by = principal(&harness, &token).await;
+    let invite = async |role, app| {
+        let grants = grants(role, app);
+        let made = service.invite_operator(&by, "new@example.com", grants, Handover::Shown);
+        made.await.map(drop)
+    };
+    for role in [Role::Viewer, Role::Developer] {
+        invite(role, Some(mine)).await.unwrap();
+        let refused = invite(role, Some(other)).await;
+        assert!(
+            matches!(refused, Err(Refusal::NotFound("app"))),
+            "{refused:?}"
+        );
+        let refused = invite(role, None).await;
+        assert!(
+            matches!(refused, Err(Refusal::RoleNotAllowed)),
+            "{refused:?}"
+        );
+    }
+    for (role, app) in [
+        (Role::Admin, Some(mine)),
+        (Role::Admin, None),
+        (Role::Owner, None),
+    ] {
+        let refused = invite(role, app).await;
+        assert!(
+            matches!(refused, Err(Refusal::RoleNotAllowed)),
+            "{role}: {refused:?}"
+        );
+    }
+    let seen = service.list_invitations(&by).await.unwrap();
+    assert_eq!(seen.len(), 2);
+
+    let peers = [
+        ("peer@example.com", grants(Role::Admin, Some(mine))),
+        ("owner@example.com", grants(Role::Owner, None)),
+    ];
+    for (email, grants) in peers {
+        let (peer, _) = joined(&harness, email, grants).await;
+        for change in [
+            OperatorChange::Disable,
+            OperatorChange::Remove,
+            OperatorChange::Role(Some(Role::Viewer), Some(vec![mine])),
+        ] {
+            let refused = service.change_operator(&by, peer, change).await;
+            assert!(
+                matches!(refused, Err(Refusal::RoleNotAllowed)),
+                "{email}: {refused:?}"
+            );
+        }
+    }
+    // An operator of another App does not exist for the admin; one of both is managed in the own App only.
+    let (stranger, _) = joined(
+        &harness,
+        "eve@example.com",
+        grants(Role::Viewer, Some(other)),
+    )
+    .await;
+    let refused = service
+        .change_operator(&by, stranger, OperatorChange::Disable)
+        .await;
+    assert!(
+        matches!(refused, Err(Refusal::NotFound("operator"))),
+        "{refused:?}"
+    );
+    let both = Grants::new(Role::Viewer, Some(vec![mine, other])).unwrap();
+    let (both, _) = joined(&harness, "both@example.com", both).await;
+    let refused = service
+        .change_operator(&by, both, OperatorChange::Disable)
+        .await;
+    assert!(
+        matches!(refused, Err(Refusal::RoleNotAllowed)),
+        "{refused:?}"
+    );
+    let raise = OperatorChange::Role(Some(Role::Developer), Some(vec![mine]));
+    service.change_operator(&by, both, raise).await.unwrap();
+    let take = OperatorChange::Role(None, Some(vec![mine]));
+    service.change_operator(&by, both, take).await.unwrap();
+    // The admin's own role cannot be raised, but left.
+    let raise = OperatorChange::Role(Some(Role::Owner), None);
+    let refused = service.change_operator(&by, admin, raise).await;
+    assert!(
+        matches!(refused, Err(Refusal::RoleNotAllowed)),
+        "{refused:?}"
+    );
+}
+
+/// A management key makes viewers of its Apps only (OPR-2).
+#[tokio::test]
+async fn a_management_key_makes_viewers() {
+    let harness = Harness::new().await;
+    let service = &harness.service;
+    let fields = NewManagementKeyFields {
+        name: "terraform".to_owned(),
+        rights: Rights::new(
+            Some(vec![harness.app.id]),
+            Environment::ALL.to_vec(),
+            ManagementScope::ALL.to_vec(),
+            None,
+        )
+        .unwrap(),
+        expires_at: harness.now() + Seconds(86_400),
+    };
+    let key = service
+        .create_management_key(Principal::cli(), fields)
+        .await
+        .unwrap();
+    let by = service
+        .authenticate_management_key(key.key.expose())
+        .await
+        .unwrap();
+    for (role, app, expected) in [
+        (Role::Viewer, Some(harness.app.id), "made"),
+        (Role::Developer, Some(harness.app.id), "role"),
+        (Role::Admin, Some(harness.app.id), "role"),
+        (
+            Role::Viewer,
+            Some(AppId::new(harness.now(), [9; 16])),
+            "app",
+        ),
+        (Role::Viewer, None, "apps"),
+        (Role::Owner, None, "scope"),
+    ] {
+        let invited = service
+            .invite_operator(&by, "new@example.com", grants(role, app), Handover::Shown)
+            .await;
+        let outcome = match &invited {
+            Ok(_) => "made",
+            Err(Refusal::NotFound(what)) => what,
+            Err(Refusal::Restricted(restriction)) => Restriction::param(*restriction),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(outcome, expected, "{role} {app:?}");
+    }
+}

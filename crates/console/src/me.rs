@@ -1,0 +1,206 @@
+//! The operator's own factors and sessions.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use askama::Template;
+use vestry_app::Refusal;
+use vestry_app::operators::{Factors, SecondFactor};
+use vestry_domain::ids::{SessionId, TotpId};
+use vestry_domain::session::Session;
+use vestry_domain::{Timestamp, rfc3339};
+
+use crate::form::{Form, Posted, token_of};
+use crate::page::{self, page, redirect, to_step_up};
+use crate::step_up::prove_with;
+use crate::visit::{Signed, Visit};
+
+const ME: &str = "/console/me";
+
+#[derive(Template)]
+#[template(path = "me.html")]
+struct MePage<'a> {
+    token: String,
+    email: &'a str,
+    /// Whether the operator has yet to set up a second factor.
+    is_joining: bool,
+    may_change: bool,
+    factors: Factors,
+    sessions: Vec<Session>,
+    own: SessionId,
+    error: Option<&'a str>,
+}
+
+#[derive(Template)]
+#[template(path = "totp.html")]
+struct TotpPage<'a> {
+    token: String,
+    email: &'a str,
+    secret: &'a str,
+    key_uri: &'a str,
+    recovery_codes: Vec<&'a str>,
+}
+
+/// A time as in `2026-11-21 03:07:33 UTC`.
+fn date(at: &Timestamp) -> String {
+    rfc3339::format(*at).replace('T', " ").replace('Z', " UTC")
+}
+
+/// `GET me`
+pub(crate) async fn show(visit: Visit) -> HttpResponse {
+    match page::operator(&visit).await {
+        Ok(signed) => shown(&visit, &signed, None).await,
+        Err(response) => response,
+    }
+}
+
+async fn shown(visit: &Visit, signed: &Signed, error: Option<&str>) -> HttpResponse {
+    let session = &signed.session;
+    if session.principal().is_none() && !session.may_change_factors() {
+        return to_step_up(ME);
+    }
+    let asked = session.clone();
+    let found = visit.run(|service| async move {
+        let factors = service.factors_of_operator(&asked).await?;
+        let sessions = service.sessions_of_operator(asked.operator.user_id).await?;
+        Ok::<_, Refusal>((factors, sessions))
+    });
+    let (factors, sessions) = match found.await {
+        Ok(found) => found,
+        Err(refusal) => return page::refused(visit, refusal.into()),
+    };
+    let template = MePage {
+        token: token_of(&signed.token),
+        email: &session.email,
+        is_joining: !session.is_enrolled,
+        may_change: session.may_change_factors(),
+        factors,
+        sessions,
+        own: session.session.id,
+        error,
+    };
+    let status = match error {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::BAD_REQUEST,
+    };
+    page(visit, status, &template)
+}
+
+/// The fields of a form and the operator who sent it.
+async fn received(visit: &Visit, posted: Posted) -> Result<(Form, Signed), HttpResponse> {
+    match posted.0 {
+        Ok(fields) => Ok((fields, page::operator(visit).await?)),
+        Err(unread) => Err(page::unread(visit, unread)),
+    }
+}
+
+/// Answers a change of factors that was refused.
+async fn refused(visit: &Visit, signed: &Signed, refusal: Refusal) -> HttpResponse {
+    match refusal {
+        Refusal::StepUpRequired => to_step_up(ME),
+        Refusal::InsufficientFactor => {
+            shown(visit, signed, Some("Enter your current password too.")).await
+        }
+        Refusal::InvalidCredentials => {
+            shown(visit, signed, Some("The current password is wrong.")).await
+        }
+        Refusal::Invalid(invalid) => shown(visit, signed, Some(&invalid.message)).await,
+        Refusal::NotNow(message) => shown(visit, signed, Some(message)).await,
+        other => page::refused(visit, other.into()),
+    }
+}
+
+/// `POST me/password`
+pub(crate) async fn set_password(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let (token, password) = (signed.token.clone(), fields.secret("password"));
+    let current = Some(fields.secret("current")).filter(|typed| !typed.expose().is_empty());
+    let set = visit.run(|service| async move {
+        service
+            .set_operator_password(&request, &session, token, password, current)
+            .await
+    });
+    match set.await {
+        Ok(()) => redirect(ME),
+        Err(refusal) => refused(&visit, &signed, refusal).await,
+    }
+}
+
+/// `POST me/totp`: the response shows the seed and the recovery codes, once (CON-7).
+pub(crate) async fn create_totp(visit: Visit, posted: Posted) -> HttpResponse {
+    let (_, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let created =
+        visit.run(|service| async move { service.create_operator_totp(&request, &session).await });
+    match created.await {
+        Ok(created) => {
+            let codes = created.recovery_codes.iter();
+            let template = TotpPage {
+                token: token_of(&signed.token),
+                email: &signed.session.email,
+                secret: created.secret.expose(),
+                key_uri: created.key_uri.expose(),
+                recovery_codes: codes.map(|code| code.expose().as_str()).collect(),
+            };
+            page(&visit, StatusCode::OK, &template)
+        }
+        Err(refusal) => refused(&visit, &signed, refusal).await,
+    }
+}
+
+/// `POST me/totp/verify`
+pub(crate) async fn verify_totp(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let proof = SecondFactor::Totp(fields.secret("code"));
+    let proved = prove_with(&visit, &signed, proof).await;
+    match proved {
+        Ok(response) => response("/console/"),
+        Err(Ok(text)) => shown(&visit, &signed, Some(&text)).await,
+        Err(Err(problem)) => page::refused(&visit, problem),
+    }
+}
+
+/// `POST me/totp/remove`
+pub(crate) async fn remove_totp(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let Ok(id) = fields.text("id").parse::<TotpId>() else {
+        return page::unknown(visit).await;
+    };
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let removed = visit
+        .run(|service| async move { service.delete_operator_totp(&request, &session, id).await });
+    match removed.await {
+        Ok(()) => redirect(ME),
+        Err(refusal) => refused(&visit, &signed, refusal).await,
+    }
+}
+
+/// `POST me/sessions/end`
+pub(crate) async fn end_session(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let Ok(id) = fields.text("id").parse::<SessionId>() else {
+        return page::unknown(visit).await;
+    };
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let ended = visit
+        .run(|service| async move { service.end_operator_session(&request, &session, id).await });
+    match ended.await {
+        Ok(()) => redirect(ME),
+        Err(refusal) => refused(&visit, &signed, refusal).await,
+    }
+}

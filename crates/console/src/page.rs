@@ -1,0 +1,240 @@
+//! Responses: pages with their security headers, redirects and error pages (CON-2).
+
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
+    RETRY_AFTER, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
+};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpResponse};
+use askama::Template;
+use url::form_urlencoded;
+use vestry_edge::{Code, Problem, Route};
+
+use crate::PREFIX;
+use crate::cookie::Cookie;
+use crate::form::Unread;
+use crate::visit::{Signed, Visit};
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; \
+    form-action 'self'; frame-ancestors 'none'; base-uri 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
+/// Everything off except passkeys.
+const PERMISSIONS: &str = "publickey-credentials-get=(self), publickey-credentials-create=(self), accelerometer=(), autoplay=(), camera=(), \
+    display-capture=(), encrypted-media=(), fullscreen=(), geolocation=(), gyroscope=(), magnetometer=(), microphone=(), midi=(), payment=(), \
+    picture-in-picture=(), screen-wake-lock=(), usb=(), web-share=(), xr-spatial-tracking=()";
+
+/// A page that reports an error.
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    title: &'a str,
+    text: &'a str,
+    code: &'a str,
+    request_id: &'a str,
+}
+
+/// Adds the headers of every response of the console, and shows errors of the framework as a page.
+pub(crate) async fn finish(
+    visit: Visit,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    if let Some(pattern) = request.match_pattern() {
+        Route::note(&request, &pattern);
+    }
+    let response = next.call(request).await?;
+    let mut response = match response.response().error() {
+        None => response,
+        Some(error) => {
+            let problem = match error.as_response_error().status_code() {
+                StatusCode::NOT_FOUND => Problem::new(Code::NotFound),
+                status if status.is_server_error() => Problem::internal(format!("{error:?}")),
+                _ => Problem::new(Code::InvalidField),
+            };
+            response.into_response(refused(&visit, problem))
+        }
+    };
+    let headers = response.headers_mut();
+    for (name, value) in [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (
+            HeaderName::from_static("cross-origin-opener-policy"),
+            "same-origin",
+        ),
+        (
+            HeaderName::from_static("cross-origin-resource-policy"),
+            "same-origin",
+        ),
+        (HeaderName::from_static("permissions-policy"), PERMISSIONS),
+    ] {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    if visit.settings.is_secure() {
+        let year = HeaderValue::from_static("max-age=31536000");
+        headers.insert(STRICT_TRANSPORT_SECURITY, year);
+    }
+    Ok(response)
+}
+
+/// A page.
+pub(crate) fn page(visit: &Visit, status: StatusCode, template: &impl Template) -> HttpResponse {
+    match template.render() {
+        Ok(html) => HttpResponse::build(status)
+            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+            .body(html),
+        Err(error) => refused(visit, Problem::internal(error.to_string())),
+    }
+}
+
+/// A redirect to a page of the console.
+pub(crate) fn redirect(to: &str) -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((LOCATION, to))
+        .finish()
+}
+
+/// The operator who is signed in, with or without a second factor.
+///
+/// # Errors
+/// A redirect to the sign-in page, which leads back here, or an error page.
+pub(crate) async fn operator(visit: &Visit) -> Result<Signed, HttpResponse> {
+    match visit.session().await {
+        Ok(Some(signed)) => Ok(signed),
+        Ok(None) => Err(redirect(&with_return("sign-in", &visit.address))),
+        Err(refusal) => Err(refused(visit, refusal.into())),
+    }
+}
+
+/// A redirect to the page that asks for the second factor, which leads back to `after`.
+pub(crate) fn to_step_up(after: &str) -> HttpResponse {
+    redirect(&with_return("step-up", after))
+}
+
+fn with_return(page: &str, after: &str) -> String {
+    let after: String = form_urlencoded::byte_serialize(safe_return(after).as_bytes()).collect();
+    format!("{PREFIX}/{page}?return={after}")
+}
+
+/// The page to return to: a path of the console, or else the start page (CON-8).
+pub(crate) fn safe_return(wanted: &str) -> &str {
+    let start = "/console/";
+    let rest = wanted.strip_prefix(start);
+    // Browsers read `\` as `/`, and leave out control characters.
+    let is_plain = |text: &str| {
+        text.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"-_.~/?=&%".contains(&byte))
+    };
+    // They also read `%2e` as a dot of a path.
+    let leaves = |rest: &str| {
+        let path = rest.split('?').next().unwrap_or_default();
+        let path = path.to_ascii_lowercase().replace("%2e", ".");
+        path.split('/').any(|segment| segment == "..")
+    };
+    let is_safe =
+        rest.is_some_and(|rest| is_plain(rest) && !rest.starts_with('/') && !leaves(rest));
+    if is_safe { wanted } else { start }
+}
+
+/// Adds a cookie to a response.
+pub(crate) fn with_cookie(mut response: HttpResponse, set: &str) -> HttpResponse {
+    if let Ok(value) = set.parse() {
+        response.headers_mut().append(SET_COOKIE, value);
+    }
+    response
+}
+
+/// Removes the cookie of a session that has ended.
+pub(crate) fn without_session(visit: &Visit, response: HttpResponse) -> HttpResponse {
+    with_cookie(response, &Cookie::Session.remove(&visit.settings))
+}
+
+/// The page for a call that was refused.
+pub(crate) fn refused(visit: &Visit, problem: Problem) -> HttpResponse {
+    let status = problem.code().status();
+    let (title, text) = match status {
+        StatusCode::NOT_FOUND => (
+            "Page not found",
+            "This page does not exist, or you may not see it.",
+        ),
+        StatusCode::FORBIDDEN => ("Not allowed", "Your role does not include this."),
+        StatusCode::TOO_MANY_REQUESTS => (
+            "Please wait",
+            "Too many attempts. Wait a while and try again.",
+        ),
+        StatusCode::PAYLOAD_TOO_LARGE => ("Form too large", "This form is too large."),
+        status if status.is_server_error() => (
+            "Temporarily unavailable",
+            "Something does not answer. Wait a minute and try again.",
+        ),
+        _ => ("This did not work", problem.message()),
+    };
+    let error = ErrorPage {
+        title,
+        text,
+        code: &problem.code().on_the_wire(),
+        request_id: &visit.request.id,
+    };
+    problem.report(&visit.request.id);
+    let mut response = page(visit, status, &error);
+    if let Some(seconds) = problem.retry_after() {
+        response.headers_mut().insert(RETRY_AFTER, seconds.into());
+    }
+    response
+}
+
+/// The page for a form that is not read (CON-3).
+pub(crate) fn unread(visit: &Visit, unread: Unread) -> HttpResponse {
+    match unread {
+        Unread::Bad(problem) => refused(visit, problem),
+        Unread::Foreign => {
+            let error = ErrorPage {
+                title: "Form expired",
+                text: "This form has expired. Reload the page and try again.",
+                code: "form_expired",
+                request_id: &visit.request.id,
+            };
+            page(visit, StatusCode::FORBIDDEN, &error)
+        }
+    }
+}
+
+/// The page for a path that does not exist.
+pub(crate) async fn unknown(visit: Visit) -> HttpResponse {
+    refused(&visit, Problem::new(Code::NotFound))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// CON-8: the redirect after sign-in leads only to a path of the console.
+    #[test]
+    fn returns_stay_in_the_console() {
+        for good in ["/console/", "/console/me", "/console/a/live?x=1&y=%20"] {
+            assert_eq!(safe_return(good), good);
+        }
+        for bad in [
+            "",
+            "/",
+            "/console",
+            "/consoleevil",
+            "//evil.example",
+            "/console//evil.example",
+            "/console/../v1/users",
+            "/console/a/../../v1",
+            "/console/%2E./v1",
+            "https://evil.example/console/",
+            "/\\evil.example",
+            "/console/\\evil.example",
+            "/console/\r\nSet-Cookie: a=b",
+            "/console/@evil.example",
+            "javascript:alert(1)",
+            "/console/#//evil.example",
+        ] {
+            assert_eq!(safe_return(bad), "/console/", "{bad}");
+        }
+    }
+}

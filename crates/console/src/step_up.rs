@@ -1,0 +1,98 @@
+//! Proving the second factor: to complete a sign-in, or for an action that needs it again.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Query;
+use askama::Template;
+use vestry_app::operators::SecondFactor;
+
+use crate::form::{Form, Posted, token_of};
+use crate::page::{self, page, safe_return};
+use crate::sign_in::{Return, begin, message};
+use crate::visit::{Signed, Visit};
+
+const WRONG: &str = "The code is wrong or was used already.";
+
+#[derive(Template)]
+#[template(path = "step_up.html")]
+struct StepUpPage<'a> {
+    token: String,
+    after: &'a str,
+    email: &'a str,
+    is_enrolled: bool,
+    error: Option<&'a str>,
+}
+
+/// `GET step-up`
+pub(crate) async fn show(visit: Visit, Query(wanted): Query<Return>) -> HttpResponse {
+    match page::operator(&visit).await {
+        Ok(signed) => form(&visit, &signed, &wanted.after, None),
+        Err(response) => response,
+    }
+}
+
+fn form(visit: &Visit, signed: &Signed, after: &str, error: Option<&str>) -> HttpResponse {
+    let template = StepUpPage {
+        token: token_of(&signed.token),
+        after: safe_return(after),
+        email: &signed.session.email,
+        is_enrolled: signed.session.is_enrolled,
+        error,
+    };
+    let status = match error {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::BAD_REQUEST,
+    };
+    page(visit, status, &template)
+}
+
+/// `POST step-up`
+pub(crate) async fn prove(visit: Visit, Posted(posted): Posted) -> HttpResponse {
+    let fields = match posted {
+        Ok(fields) => fields,
+        Err(unread) => return page::unread(&visit, unread),
+    };
+    let signed = match page::operator(&visit).await {
+        Ok(signed) => signed,
+        Err(response) => return response,
+    };
+    let after = fields.text("return").to_owned();
+    let proved = prove_with(&visit, &signed, proof(&fields)).await;
+    match proved {
+        Ok(response) => response(&after),
+        Err(Ok(text)) => form(&visit, &signed, &after, Some(&text)),
+        Err(Err(problem)) => page::refused(&visit, problem),
+    }
+}
+
+/// Six digits are a code of the authenticator app, anything longer a recovery code.
+fn proof(fields: &Form) -> SecondFactor {
+    let code = fields.secret("code");
+    let characters = code.expose().chars().filter(|one| !one.is_whitespace());
+    if characters.count() <= 6 {
+        SecondFactor::Totp(code)
+    } else {
+        SecondFactor::RecoveryCode(code)
+    }
+}
+
+type Proved<'a> = Box<dyn FnOnce(&str) -> HttpResponse + 'a>;
+
+/// Proves a second factor and returns how to go on, or what to say.
+pub(crate) async fn prove_with<'a>(
+    visit: &'a Visit,
+    signed: &Signed,
+    proof: SecondFactor,
+) -> Result<Proved<'a>, Result<String, vestry_edge::Problem>> {
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let token = signed.token.clone();
+    let proved = visit.run(|service| async move {
+        service
+            .prove_second_factor(&request, &session, token, proof)
+            .await
+    });
+    match proved.await {
+        Ok(session) => Ok(Box::new(move |after| begin(visit, &session, after))),
+        Err(error) => Err(message(error, WRONG)),
+    }
+}

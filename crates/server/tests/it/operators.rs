@@ -1,0 +1,198 @@
+//! Operators as an administrator makes them: on the command line, joining in a browser; and where the console is served (CON-14).
+
+use serde_json::{Value, json};
+use tokio::task::block_in_place;
+
+use crate::on_both_databases;
+use crate::support::client;
+use crate::support::installation::{Installation, text};
+
+on_both_databases! {
+    /// From `vestry operator create` to the removal of the operator.
+    an_operator_joins_and_leaves => super::an_operator_joins_and_leaves;
+}
+
+const CONSOLE: &str = "https://console.example.com";
+
+fn with_console(mut installation: Installation) -> Installation {
+    installation.set("console.enabled", "true");
+    installation.set("console.base_url", CONSOLE);
+    installation
+}
+
+fn admin(installation: &Installation, arguments: &[&str]) -> Value {
+    block_in_place(|| installation.admin(arguments))
+}
+
+async fn an_operator_joins_and_leaves(installation: Installation) {
+    let installation = with_console(installation);
+    let app = block_in_place(|| installation.set_up()).app;
+    let made = admin(
+        &installation,
+        &["operator", "create", "ann@example.com", "--owner"],
+    );
+    let url = text(&made, "url");
+    let path = url.strip_prefix(CONSOLE).expect("a link to the console");
+    let listed = admin(&installation, &["operator", "list"]);
+    assert_eq!(listed["operators"], json!([]));
+    assert_eq!(listed["invitations"][0]["roles"], json!({"all": "owner"}));
+    assert_eq!(listed["invitations"][0].get("url"), None);
+
+    let server = installation.serve().await;
+    let browser = client::http(&[]);
+    let at = |path: &str| format!("{}{path}", server.base_url);
+    let page = browser.get(at(path)).send().await.unwrap();
+    assert_eq!(page.status(), 200);
+    let cookie = page.headers()["set-cookie"].to_str().unwrap();
+    let cookie = cookie.split_once(';').unwrap().0.to_owned();
+    let page = page.text().await.unwrap();
+    let (_, rest) = page.split_once("name=\"form_token\" value=\"").unwrap();
+    let token = rest.split_once('"').unwrap().0;
+    let link = path.split_once("token=").unwrap().1;
+    let joined = browser
+        .post(at("/console/join"))
+        .header("Cookie", cookie)
+        .header("Origin", CONSOLE)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body(format!("form_token={token}&link={link}"))
+        .send()
+        .await
+        .unwrap();
+    assert_eq!(joined.status(), 303);
+    let session = joined.headers()["set-cookie"].to_str().unwrap();
+    let session = session.split_once(';').unwrap().0.to_owned();
+    let page = browser
+        .get(at("/console/me"))
+        .header("Cookie", &session)
+        .send();
+    let page = page.await.unwrap().text().await.unwrap();
+    assert!(page.contains("Set up your sign-in"), "{page}");
+
+    let listed = admin(&installation, &["operator", "list"]);
+    assert_eq!(listed["invitations"], json!([]));
+    assert_eq!(listed["operators"][0]["email"], "ann@example.com");
+    assert_eq!(listed["operators"][0]["second_factor"], false);
+    for arguments in [
+        &["operator", "disable", "ann@example.com"][..],
+        &["operator", "remove", "ann@example.com"],
+        &[
+            "operator",
+            "set",
+            "ann@example.com",
+            "--role",
+            "viewer",
+            "--app",
+            &app,
+        ],
+    ] {
+        let refused = block_in_place(|| installation.run(arguments));
+        assert_ne!(refused.code, 0);
+        assert!(refused.stderr.contains("last"), "{}", refused.stderr);
+    }
+    admin(
+        &installation,
+        &["operator", "create", "ben@example.com", "--owner"],
+    );
+    let known = block_in_place(|| {
+        installation.run(&[
+            "operator",
+            "create",
+            "ann@example.com",
+            "--role",
+            "viewer",
+            "--app",
+            &app,
+        ])
+    });
+    assert!(known.stderr.contains("already exists"), "{}", known.stderr);
+    let reset = admin(&installation, &["operator", "reset", "ann@example.com"]);
+    assert!(text(&reset, "url").starts_with(CONSOLE));
+    let page = browser
+        .get(at("/console/me"))
+        .header("Cookie", &session)
+        .send();
+    assert_eq!(page.await.unwrap().status(), 303, "the session has ended");
+    server.process.stop().await;
+}
+
+/// A typing error makes no operator, and the message names the mistake.
+#[test]
+fn an_operator_needs_good_options() {
+    let installation = with_console(Installation::sqlite());
+    let app = installation.set_up().app;
+    for (arguments, words) in [
+        (&["ann@example.com"][..], "--role"),
+        (&["ann@example.com", "--role", "viewer"], "--app"),
+        (
+            &["ann@example.com", "--role", "king", "--app", &app],
+            "role must be",
+        ),
+        (
+            &["ann@example.com", "--role", "owner", "--app", &app],
+            "--owner",
+        ),
+        (
+            &["ann@example.com", "--role", "viewer", "--app", "all,app_x"],
+            "app_",
+        ),
+        (&["ann", "--owner"], "email must be an address"),
+        (
+            &[
+                "ann@example.com",
+                "--role",
+                "viewer",
+                "--app",
+                "app_3Mn9PNR3LQoWYO7VKGiApjOImmI",
+            ],
+            "no such app",
+        ),
+    ] {
+        let ran = installation.run(&[&["operator", "create"], arguments].concat());
+        assert_ne!(ran.code, 0, "{words}");
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let listed = installation.run(&["operator", "list"]).done().stdout;
+    assert!(listed.contains("vestry operator create --help"), "{listed}");
+}
+
+/// Without `console.base_url` there is nowhere for a link to lead.
+#[test]
+fn a_link_needs_the_address_of_the_console() {
+    let installation = Installation::sqlite();
+    installation.set_up();
+    let ran = installation.run(&["operator", "create", "ann@example.com", "--owner"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains("console.base_url"), "{}", ran.stderr);
+    let mut installation = installation;
+    installation.set("console.enabled", "true");
+    let ran = installation.run(&["operator", "list"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains("console.base_url"), "{}", ran.stderr);
+}
+
+/// CON-14: a disabled console looks like an unknown path.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disabled_console_does_not_exist() {
+    let mut installation = Installation::sqlite();
+    installation.set("console.base_url", CONSOLE);
+    block_in_place(|| installation.set_up());
+    let server = installation.serve().await;
+    let browser = client::http(&[]);
+    let mut answers = Vec::new();
+    for path in ["/nowhere", "/console", "/console/", "/console/sign-in"] {
+        let answer = browser
+            .get(format!("{}{path}", server.base_url))
+            .send()
+            .await
+            .unwrap();
+        let status = answer.status();
+        let mut body: Value = answer.json().await.unwrap();
+        body["request_id"] = json!(null);
+        answers.push((status, body));
+    }
+    assert!(
+        answers.iter().all(|answer| *answer == answers[0]),
+        "{answers:?}"
+    );
+    server.process.stop().await;
+}

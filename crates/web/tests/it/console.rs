@@ -1,0 +1,1072 @@
+//! Operators in a browser: joining, signing in, the second factor, and what protects their forms (OPR-2 to OPR-10, CON-2 to CON-4).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use vestry_app::operators::{ConsoleRequest, Handover, JoinError, OperatorChange, OperatorLookup};
+use vestry_app::{Principal, Refusal};
+use vestry_contract::race::{count, race};
+use vestry_domain::audit::control::{ControlEntry, ControlFilter};
+use vestry_domain::ids::{AppId, UserId};
+use vestry_domain::operator::{Grants, Role};
+use vestry_domain::totp;
+use vestry_domain::{Environment, Secret, World};
+use vestry_ports::store::Store;
+
+use crate::harness::{Api, CONSOLE, Raw, START, on_both};
+
+on_both! {
+    an_owner_joins_and_signs_in
+    links_work_once_and_in_their_time
+    of_parallel_uses_of_a_link_one_succeeds
+    an_enabled_owner_always_remains
+    one_factor_opens_nothing
+    a_stale_session_changes_no_factor
+    the_token_changes_with_each_proof
+    a_change_of_an_operator_ends_the_sessions
+    unknown_disabled_and_uninvited_addresses_look_alike
+    a_mailed_code_and_an_invitation_sign_in
+    guesses_are_limited
+    lost_factors_are_replaced
+    forms_of_others_change_nothing
+    every_response_has_the_headers
+    what_operators_do_is_recorded
+    users_and_keys_of_apps_open_nothing
+}
+
+const PASSWORD: &str = "violet-harbour-77-lantern";
+
+/// A browser with its cookies.
+struct Browser<'a> {
+    api: &'a Api,
+    cookies: BTreeMap<String, String>,
+    site: &'static str,
+}
+
+/// A page or a redirect.
+#[derive(Debug, Clone)]
+struct Page {
+    status: u16,
+    headers: Vec<(String, String)>,
+    html: String,
+}
+
+impl Page {
+    fn header(&self, name: &str) -> &str {
+        let mut headers = self.headers.iter();
+        headers
+            .find(|(own, _)| own == name)
+            .map_or("", |(_, value)| value)
+    }
+
+    #[track_caller]
+    fn leads_to(&self, path: &str) {
+        assert_eq!(
+            (self.status, self.header("location")),
+            (303, path),
+            "{}",
+            self.html
+        );
+    }
+
+    #[track_caller]
+    fn shows(self, status: u16, text: &str) -> Self {
+        assert_eq!(self.status, status, "{}", self.html);
+        assert!(self.html.contains(text), "{text} in {}", self.html);
+        self
+    }
+
+    /// The value of a hidden field.
+    #[track_caller]
+    fn field(&self, name: &str) -> &str {
+        let (_, rest) = self
+            .html
+            .split_once(&format!("name=\"{name}\" value=\""))
+            .expect("a field");
+        rest.split_once('"').unwrap().0
+    }
+
+    /// The page without what differs by request.
+    fn normalised(&self) -> String {
+        let token = self.field("form_token");
+        self.html.replace(token, "TOKEN")
+    }
+}
+
+impl<'a> Browser<'a> {
+    fn new(api: &'a Api) -> Self {
+        Self {
+            api,
+            cookies: BTreeMap::new(),
+            site: "same-origin",
+        }
+    }
+
+    async fn send(&mut self, method: &str, path: &str, form: Option<&[(&str, &str)]>) -> Page {
+        let body = form.map(encoded).unwrap_or_default();
+        let cookies = self
+            .cookies
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"));
+        let cookies = cookies.collect::<Vec<_>>().join("; ");
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: console.example.com\r\nCookie: {cookies}\r\nSec-Fetch-Site: {}\r\n\
+             User-Agent: Browser/1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+            self.site,
+            body.len(),
+        );
+        let mut connection = self.api.connect().await;
+        connection.send(request.as_bytes()).await;
+        let Raw {
+            status,
+            headers,
+            body,
+        } = connection.receive().await.expect("a response");
+        for (_, set) in headers.iter().filter(|(name, _)| name == "set-cookie") {
+            let (pair, rest) = set.split_once(';').unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            for attribute in ["Path=/", "HttpOnly", "SameSite=Lax", "Secure"] {
+                assert!(rest.contains(attribute), "{set}");
+            }
+            assert!(name.starts_with("__Host-"), "{set}");
+            match rest.contains("Max-Age=0") {
+                true => self.cookies.remove(name),
+                false => self.cookies.insert(name.to_owned(), value.to_owned()),
+            };
+        }
+        Page {
+            status,
+            headers,
+            html: String::from_utf8(body).unwrap(),
+        }
+    }
+
+    async fn get(&mut self, path: &str) -> Page {
+        self.send("GET", path, None).await
+    }
+
+    async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Page {
+        self.send("POST", path, Some(form)).await
+    }
+
+    /// Opens a page and posts a form of it.
+    async fn fill(&mut self, page: &str, action: &str, fields: &[(&str, &str)]) -> Page {
+        let shown = self.get(page).await;
+        assert_eq!(shown.status, 200, "{page}: {}", shown.html);
+        let token = shown.field("form_token").to_owned();
+        let mut form = vec![("form_token", token.as_str())];
+        form.extend(fields);
+        self.post(action, &form).await
+    }
+
+    fn session(&self) -> Option<&String> {
+        self.cookies.get("__Host-vestry_console")
+    }
+
+    /// Uses a link, without setting up factors.
+    async fn join(&mut self, url: &str) -> Page {
+        let path = url.strip_prefix(CONSOLE).unwrap();
+        let link = path.split_once("token=").unwrap().1;
+        self.fill(path, "/console/join", &[("link", link)]).await
+    }
+
+    /// Sets a password and an authenticator app up; returns its seed.
+    async fn enrol(&mut self) -> Vec<u8> {
+        let password = [("password", PASSWORD)];
+        let set = self
+            .fill("/console/me", "/console/me/password", &password)
+            .await;
+        set.leads_to("/console/me");
+        let shown = self
+            .fill("/console/me", "/console/me/totp", &[])
+            .await
+            .shows(200, "shown only once");
+        let (_, rest) = shown.html.split_once("<code>").unwrap();
+        let secret = rest.split_once("</code>").unwrap().0;
+        let seed = data_encoding::BASE32_NOPAD
+            .decode(secret.as_bytes())
+            .unwrap();
+        let code = code(self.api, &seed);
+        let form = [("form_token", shown.field("form_token")), ("code", &code)];
+        self.post("/console/me/totp/verify", &form)
+            .await
+            .leads_to("/console/");
+        seed
+    }
+
+    async fn sign_in(&mut self, email: &str, password: &str) -> Page {
+        let fields = [
+            ("email", email),
+            ("password", password),
+            ("return", "/console/"),
+        ];
+        self.fill("/console/sign-in", "/console/sign-in", &fields)
+            .await
+    }
+
+    async fn second_factor(&mut self, code: &str) -> Page {
+        let fields = [("code", code), ("return", "/console/me")];
+        self.fill("/console/step-up", "/console/step-up", &fields)
+            .await
+    }
+}
+
+fn encoded(form: &[(&str, &str)]) -> String {
+    let mut text = String::new();
+    for (name, value) in form {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        write!(text, "{name}=").unwrap();
+        for byte in value.bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' => text.push(char::from(byte)),
+                other => write!(text, "%{other:02X}").unwrap(),
+            }
+        }
+    }
+    text
+}
+
+/// The code that an authenticator app shows now, in a step of its own.
+fn code(api: &Api, seed: &[u8]) -> String {
+    api.pass(30);
+    let step = api.service.machine_time().unix().div_euclid(30);
+    totp::code_at(seed, step).expose().clone()
+}
+
+fn grants(role: Role, app: Option<AppId>) -> Grants {
+    Grants::new(role, app.map(|app| vec![app])).unwrap()
+}
+
+async fn link(api: &Api, email: &str, grants: Grants) -> String {
+    let made = api
+        .service
+        .invite_operator(Principal::cli(), email, grants, Handover::Shown);
+    made.await.unwrap().url.expose().clone()
+}
+
+/// An operator with both factors who is signed in, with the seed of the authenticator app.
+async fn operator<'a>(api: &'a Api, email: &str, grants: Grants) -> (Browser<'a>, Vec<u8>) {
+    let url = link(api, email, grants).await;
+    let mut browser = Browser::new(api);
+    browser.join(&url).await.leads_to("/console/");
+    let seed = browser.enrol().await;
+    (browser, seed)
+}
+
+/// An operator who used a link; the id.
+pub(crate) async fn joined(api: &Api, email: &str, role: &str, app: Option<AppId>) -> String {
+    let url = link(api, email, grants(role.parse().unwrap(), app)).await;
+    let token = Secret::new(url.split_once("token=").unwrap().1.to_owned());
+    let joined = api.service.use_operator_link(&request(), &token).await;
+    joined.unwrap().user_id.to_string()
+}
+
+async fn id_of(api: &Api, email: &str) -> UserId {
+    let lookup = OperatorLookup::Email(email.to_owned());
+    let found = api.service.find_operator(Principal::cli(), &lookup).await;
+    found.unwrap().operator.user_id
+}
+
+async fn an_owner_joins_and_signs_in(api: &Api) {
+    let url = link(api, "Ann@example.com", grants(Role::Owner, None)).await;
+    let path = url.strip_prefix(CONSOLE).unwrap();
+    let mut browser = Browser::new(api);
+    browser
+        .get("/console/")
+        .await
+        .leads_to("/console/sign-in?return=%2Fconsole%2F");
+    // Programs that look at links in mails do not use them up.
+    for _ in 0..3 {
+        browser
+            .get(path)
+            .await
+            .shows(200, "Join as Ann@example.com");
+    }
+    browser.join(&url).await.leads_to("/console/");
+    browser.get("/console/").await.leads_to("/console/me");
+    browser
+        .get("/console/me")
+        .await
+        .shows(200, "Set up your sign-in");
+    let seed = browser.enrol().await;
+    browser.get("/console/").await.shows(200, "Demo");
+    let out = browser.fill("/console/", "/console/sign-out", &[]).await;
+    out.leads_to("/console/sign-in");
+    assert_eq!(browser.session(), None);
+
+    // The address counts without regard to case.
+    browser
+        .sign_in("ann@EXAMPLE.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    browser
+        .get("/console/")
+        .await
+        .leads_to("/console/step-up?return=%2Fconsole%2F");
+    browser
+        .second_factor("123456")
+        .await
+        .shows(400, "wrong or was used already");
+    let code = code(api, &seed);
+    browser.second_factor(&code).await.leads_to("/console/me");
+    browser.get("/console/").await.shows(200, "Demo");
+    browser
+        .second_factor(&code)
+        .await
+        .shows(400, "wrong or was used already");
+
+    // An operator sees the Apps of the own roles.
+    let other = api
+        .service
+        .create_app(Principal::cli(), "Secret project")
+        .await
+        .unwrap();
+    let (mut viewer, _) =
+        operator(api, "ben@example.com", grants(Role::Viewer, Some(other.id))).await;
+    let start = viewer.get("/console/").await.shows(200, "Secret project");
+    assert!(!start.html.contains("Demo"), "OPR-11");
+}
+
+async fn links_work_once_and_in_their_time(api: &Api) {
+    let invalid = "This link is not valid";
+    let mut browser = Browser::new(api);
+    let url = link(api, "ann@example.com", grants(Role::Owner, None)).await;
+    browser.join(&url).await.leads_to("/console/");
+    let path = url.strip_prefix(CONSOLE).unwrap();
+    let used = browser.get(path).await.shows(400, invalid);
+    let (late, lasting) = (
+        link(api, "ben@example.com", grants(Role::Owner, None)).await,
+        link(api, "eve@example.com", grants(Role::Viewer, None)).await,
+    );
+    api.pass(30 * 60);
+    let late = late.strip_prefix(CONSOLE).unwrap();
+    let unknown = format!("/console/join?token={}", "x".repeat(48));
+    for path in [late, &unknown, "/console/join?token=x", "/console/join"] {
+        let page = browser.get(path).await.shows(400, invalid);
+        assert_eq!(page.html, used.html, "{path}");
+    }
+    api.pass(71 * 60 * 60);
+    browser
+        .get(lasting.strip_prefix(CONSOLE).unwrap())
+        .await
+        .shows(200, "eve@example.com");
+    api.pass(60 * 60);
+    browser
+        .get(lasting.strip_prefix(CONSOLE).unwrap())
+        .await
+        .shows(400, invalid);
+    // A form that was open when its link expired.
+    let token = browser
+        .get("/console/sign-in")
+        .await
+        .field("form_token")
+        .to_owned();
+    let link = lasting.split_once("token=").unwrap().1;
+    let form = [("form_token", token.as_str()), ("link", link)];
+    browser
+        .post("/console/join", &form)
+        .await
+        .shows(400, invalid);
+    // A withdrawn invitation.
+    let made = api.service.invite_operator(
+        Principal::cli(),
+        "eve@example.com",
+        grants(Role::Viewer, None),
+        Handover::Shown,
+    );
+    let made = made.await.unwrap();
+    let withdrawn = api
+        .service
+        .withdraw_invitation(Principal::cli(), made.record.id);
+    withdrawn.await.unwrap();
+    let path = made.url.expose().strip_prefix(CONSOLE).unwrap();
+    browser.get(path).await.shows(400, invalid);
+}
+
+fn request() -> ConsoleRequest {
+    ConsoleRequest {
+        id: "req_test".into(),
+        client: Some("192.0.2.7".parse().unwrap()),
+        user_agent: "Browser/1".to_owned(),
+    }
+}
+
+/// OPR-4: in two processes.
+async fn of_parallel_uses_of_a_link_one_succeeds(api: &Api) {
+    let other = api.other_process(&api.clock).await;
+    for round in 0..3 {
+        let email = format!("op{round}@example.com");
+        let url = link(api, &email, grants(Role::Viewer, None)).await;
+        let token = Secret::new(url.split_once("token=").unwrap().1.to_owned());
+        let uses = race((0..100).map(|number| {
+            let service = if number % 2 == 0 {
+                &api.service
+            } else {
+                &other
+            };
+            let (service, token) = (Arc::clone(service), token.clone());
+            async move {
+                match service.use_operator_link(&request(), &token).await {
+                    Ok(_) => true,
+                    Err(JoinError::InvalidLink) => false,
+                    Err(JoinError::Common(refusal)) => panic!("{refusal}"),
+                }
+            }
+        }))
+        .await;
+        assert_eq!(count(&uses, &true), 1);
+    }
+    let operators = api.service.list_operators(Principal::cli()).await.unwrap();
+    assert_eq!(operators.len(), 3);
+}
+
+/// OPR-3: parallel demotions, removals and disablings, in two processes.
+async fn an_enabled_owner_always_remains(api: &Api) {
+    let other = api.other_process(&api.clock).await;
+    let mut owners = Vec::new();
+    for number in 0..12 {
+        let email = format!("owner{number}@example.com");
+        let url = link(api, &email, grants(Role::Owner, None)).await;
+        let token = Secret::new(url.split_once("token=").unwrap().1.to_owned());
+        let request = request();
+        let joined = api.service.use_operator_link(&request, &token);
+        owners.push(joined.await.unwrap().user_id);
+    }
+    let app = api.app.id;
+    let changes = race(owners.iter().flat_map(|owner| {
+        [0, 1, 2].map(|kind| {
+            let service = if kind % 2 == 0 { &api.service } else { &other };
+            let (service, owner) = (Arc::clone(service), *owner);
+            async move {
+                let change = match kind {
+                    0 => OperatorChange::Role(Some(Role::Viewer), Some(vec![app])),
+                    1 => OperatorChange::Disable,
+                    _ => OperatorChange::Remove,
+                };
+                match service
+                    .change_operator(Principal::cli(), owner, change)
+                    .await
+                {
+                    Ok(()) | Err(Refusal::NotFound("operator")) => false,
+                    Err(Refusal::LastOwner) => true,
+                    Err(refusal) => panic!("{refusal}"),
+                }
+            }
+        })
+    }))
+    .await;
+    assert!(count(&changes, &true) > 0);
+    let operators = api.service.list_operators(Principal::cli()).await.unwrap();
+    let owners = operators
+        .iter()
+        .filter(|one| one.operator.grants.is_owner());
+    let enabled = owners.filter(|one| !one.is_disabled).count();
+    assert_eq!(enabled, 1, "{operators:?}");
+}
+
+/// OPR-5: with one factor, every page leads to the second one and every form does nothing.
+async fn one_factor_opens_nothing(api: &Api) {
+    let (mut first, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    first.fill("/console/", "/console/sign-out", &[]).await;
+    let mut browser = Browser::new(api);
+    browser
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    for path in ["/console/", "/console/me"] {
+        let page = browser.get(path).await;
+        assert!(
+            page.header("location").starts_with("/console/step-up?"),
+            "{path}"
+        );
+    }
+    let token = browser
+        .get("/console/step-up")
+        .await
+        .field("form_token")
+        .to_owned();
+    let before = api.service.list_operators(Principal::cli()).await.unwrap();
+    for (path, field, value) in [
+        (
+            "/console/me/password",
+            "password",
+            "another-long-password-9",
+        ),
+        ("/console/me/totp", "none", ""),
+    ] {
+        let form = [("form_token", token.as_str()), (field, value)];
+        let page = browser.post(path, &form).await;
+        page.leads_to("/console/step-up?return=%2Fconsole%2Fme");
+    }
+    let after = api.service.list_operators(Principal::cli()).await.unwrap();
+    assert_eq!(before.len(), after.len());
+    let mut again = Browser::new(api);
+    again
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    let session = browser.session().unwrap().clone();
+    let found = api
+        .service
+        .operator_session(&request(), &Secret::new(session))
+        .await
+        .unwrap();
+    assert!(found.principal().is_none());
+
+    // An operator with a password and no second factor cannot set one up after signing in with the password.
+    let url = link(api, "ben@example.com", grants(Role::Viewer, None)).await;
+    let mut half = Browser::new(api);
+    half.join(&url).await.leads_to("/console/");
+    let set = half
+        .fill(
+            "/console/me",
+            "/console/me/password",
+            &[("password", PASSWORD)],
+        )
+        .await;
+    set.leads_to("/console/me");
+    let mut thief = Browser::new(api);
+    thief
+        .sign_in("ben@example.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    let page = thief.get("/console/").await;
+    page.leads_to("/console/step-up?return=%2Fconsole%2F");
+    let page = thief
+        .get("/console/step-up")
+        .await
+        .shows(200, "Ask an owner to reset");
+    let form = [("form_token", page.field("form_token"))];
+    let refused = thief.post("/console/me/totp", &form).await;
+    refused.leads_to("/console/step-up?return=%2Fconsole%2Fme");
+}
+
+/// OPR-6: ten minutes after the second factor, a session changes no factor.
+async fn a_stale_session_changes_no_factor(api: &Api) {
+    let (mut browser, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    api.pass(10 * 60);
+    let page = browser
+        .get("/console/me")
+        .await
+        .shows(200, "Prove your second factor");
+    let token = page.field("form_token").to_owned();
+    for (path, field, value) in [
+        (
+            "/console/me/password",
+            "password",
+            "another-long-password-9",
+        ),
+        ("/console/me/totp", "none", ""),
+        (
+            "/console/me/totp/remove",
+            "id",
+            "totp_2qLWHG4bS2fTgFOzTyqEbJXVpHZ",
+        ),
+    ] {
+        let form = [("form_token", token.as_str()), (field, value)];
+        browser
+            .post(path, &form)
+            .await
+            .leads_to("/console/step-up?return=%2Fconsole%2Fme");
+    }
+    let code = code(api, &seed);
+    browser.second_factor(&code).await.leads_to("/console/me");
+    let set = browser.fill(
+        "/console/me",
+        "/console/me/password",
+        &[
+            ("current", PASSWORD),
+            ("password", "another-long-password-9"),
+        ],
+    );
+    set.await.leads_to("/console/me");
+    // The last second factor cannot be removed.
+    let page = browser.get("/console/me").await;
+    let id = page.field("id").to_owned();
+    let removed = browser
+        .fill("/console/me", "/console/me/totp/remove", &[("id", &id)])
+        .await;
+    removed.shows(400, "last second factor");
+}
+
+/// Attack 13, S-2: a token that was planted or seen stops working with the next proof.
+async fn the_token_changes_with_each_proof(api: &Api) {
+    let (mut browser, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let first = browser.session().unwrap().clone();
+    let code = code(api, &seed);
+    browser.second_factor(&code).await.leads_to("/console/me");
+    let second = browser.session().unwrap().clone();
+    assert_ne!(first, second);
+    let mut thief = Browser::new(api);
+    thief
+        .cookies
+        .insert("__Host-vestry_console".to_owned(), first);
+    thief
+        .get("/console/")
+        .await
+        .leads_to("/console/sign-in?return=%2Fconsole%2F");
+    // Signing in does not continue a session that the browser had before.
+    let mut planted = Browser::new(api);
+    planted
+        .cookies
+        .insert("__Host-vestry_console".to_owned(), second.clone());
+    planted
+        .cookies
+        .insert("__Host-vestry_console_form".to_owned(), "x".repeat(48));
+    planted
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    assert_ne!(planted.session(), Some(&second));
+    // Sessions end 30 minutes after their last use, and 12 hours after their start.
+    api.pass(29 * 60);
+    browser.get("/console/").await.shows(200, "Apps");
+    api.pass(31 * 60);
+    browser
+        .get("/console/")
+        .await
+        .leads_to("/console/sign-in?return=%2Fconsole%2F");
+}
+
+/// OPR-9: on the other process too, with the very next request.
+async fn a_change_of_an_operator_ends_the_sessions(api: &Api) {
+    let other = api.other_process(&api.clock).await;
+    let app = api.app.id;
+    let (_owner, _) = operator(api, "owner@example.com", grants(Role::Owner, None)).await;
+    let (mut browser, seed) =
+        operator(api, "ann@example.com", grants(Role::Admin, Some(app))).await;
+    let user = id_of(api, "ann@example.com").await;
+    let changes = [
+        OperatorChange::Role(Some(Role::Viewer), Some(vec![app])),
+        OperatorChange::Disable,
+        OperatorChange::Remove,
+    ];
+    for change in changes {
+        browser.get("/console/").await.shows(200, "Demo");
+        let is_disabling = matches!(change, OperatorChange::Disable);
+        let is_removal = matches!(change, OperatorChange::Remove);
+        other
+            .change_operator(Principal::cli(), user, change)
+            .await
+            .unwrap();
+        browser
+            .get("/console/")
+            .await
+            .leads_to("/console/sign-in?return=%2Fconsole%2F");
+        if is_disabling || is_removal {
+            let refused = browser.sign_in("ann@example.com", PASSWORD).await;
+            refused.shows(400, "The address or the password is wrong.");
+        }
+        if is_removal {
+            break;
+        }
+        let enabled = other.change_operator(Principal::cli(), user, OperatorChange::Enable);
+        enabled.await.unwrap();
+        browser
+            .sign_in("ann@example.com", PASSWORD)
+            .await
+            .leads_to("/console/");
+        let code = code(api, &seed);
+        browser.second_factor(&code).await.leads_to("/console/me");
+    }
+    // An equal change ends nothing.
+    let (mut browser, _) = operator(api, "eve@example.com", grants(Role::Viewer, Some(app))).await;
+    let user = id_of(api, "eve@example.com").await;
+    let same = OperatorChange::Role(Some(Role::Viewer), Some(vec![app]));
+    other
+        .change_operator(Principal::cli(), user, same)
+        .await
+        .unwrap();
+    browser.get("/console/").await.shows(200, "Demo");
+}
+
+/// OPR-8, attacks 9 and 10: the text is the same for every address that does not get in.
+async fn unknown_disabled_and_uninvited_addresses_look_alike(api: &Api) {
+    let (_owner, _) = operator(api, "owner@example.com", grants(Role::Owner, None)).await;
+    let (_browser, _) = operator(api, "off@example.com", grants(Role::Viewer, None)).await;
+    let off = id_of(api, "off@example.com").await;
+    let disabled = api
+        .service
+        .change_operator(Principal::cli(), off, OperatorChange::Disable);
+    disabled.await.unwrap();
+    link(api, "invited@example.com", grants(Role::Viewer, None)).await;
+    let mut pages = Vec::new();
+    for email in [
+        "owner@example.com",
+        "off@example.com",
+        "invited@example.com",
+        "nobody@example.com",
+    ] {
+        let mut browser = Browser::new(api);
+        let wrong = browser.sign_in(email, "not-the-password-1").await;
+        let sent = browser
+            .fill(
+                "/console/sign-in",
+                "/console/sign-in/code",
+                &[("email", email)],
+            )
+            .await;
+        let method = sent.field("method").to_owned();
+        let form = [
+            ("form_token", sent.field("form_token")),
+            ("method", &method),
+            ("email", email),
+            ("code", "000000"),
+        ];
+        let refused = browser.post("/console/sign-in/code/verify", &form).await;
+        let texts = [wrong, sent, refused].map(|page| {
+            let html = page.normalised().replace(&method, "METHOD");
+            (page.status, html.replace(email, "ADDRESS"))
+        });
+        pages.push(texts);
+    }
+    for page in &pages {
+        assert_eq!(page, &pages[0]);
+    }
+    // Failures count alike too: after some, each address waits.
+    for email in ["owner@example.com", "nobody@example.com"] {
+        let mut browser = Browser::new(api);
+        let mut statuses = Vec::new();
+        for _ in 0..25 {
+            statuses.push(browser.sign_in(email, "not-the-password-1").await.status);
+        }
+        let first = statuses.iter().position(|status| *status == 429);
+        assert!(first.is_some(), "{email}: {statuses:?}");
+    }
+}
+
+async fn a_mailed_code_and_an_invitation_sign_in(api: &Api) {
+    let viewer = grants(Role::Viewer, Some(api.app.id));
+    let mailed = api.service.invite_operator(
+        Principal::cli(),
+        "ann@example.com",
+        viewer.clone(),
+        Handover::Mail,
+    );
+    mailed.await.unwrap();
+    api.deliver().await;
+    let (_, mail) = api.mailer.sent().pop().unwrap();
+    assert_eq!(mail.to, "ann@example.com");
+    let mut browser = Browser::new(api);
+    browser.join(&mail.link).await.leads_to("/console/");
+    let seed = browser.enrol().await;
+    browser.fill("/console/", "/console/sign-out", &[]).await;
+    // A second invitation with the same roles is pointless.
+    let again =
+        api.service
+            .invite_operator(Principal::cli(), "ann@example.com", viewer, Handover::Mail);
+    assert!(matches!(again.await, Err(Refusal::Duplicate("operator"))));
+
+    let sent = browser
+        .fill(
+            "/console/sign-in",
+            "/console/sign-in/code",
+            &[("email", "ann@example.com")],
+        )
+        .await;
+    api.deliver().await;
+    let mut mails = api.mailer.sent().into_iter().map(|(_, mail)| mail);
+    let mail = mails.find(|mail| !mail.code.is_empty()).unwrap();
+    let form = [
+        ("form_token", sent.field("form_token")),
+        ("method", sent.field("method")),
+        ("email", "ann@example.com"),
+        ("code", &mail.code),
+        ("return", "/console/me"),
+    ];
+    browser
+        .post("/console/sign-in/code/verify", &form)
+        .await
+        .leads_to("/console/me");
+    browser
+        .get("/console/me")
+        .await
+        .leads_to("/console/step-up?return=%2Fconsole%2Fme");
+    let code = code(api, &seed);
+    browser.second_factor(&code).await.leads_to("/console/me");
+    browser.get("/console/").await.shows(200, "Demo");
+
+    // An invitation with more roles adds them.
+    let other = api
+        .service
+        .create_app(Principal::cli(), "Other")
+        .await
+        .unwrap();
+    let url = link(api, "ann@example.com", grants(Role::Admin, Some(other.id))).await;
+    let mut second = Browser::new(api);
+    second.join(&url).await.leads_to("/console/");
+    // The factors of the first time are asked for.
+    second
+        .get("/console/")
+        .await
+        .leads_to("/console/step-up?return=%2Fconsole%2F");
+    let code = self::code(api, &seed);
+    second.second_factor(&code).await.leads_to("/console/me");
+    second
+        .get("/console/")
+        .await
+        .shows(200, "Other")
+        .shows(200, "Demo");
+}
+
+/// Attacks 3 and 4: guesses of the code and of the password are limited per operator.
+async fn guesses_are_limited(api: &Api) {
+    let (mut browser, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    browser.fill("/console/", "/console/sign-out", &[]).await;
+    browser
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    let right = code(api, &seed);
+    let wrong = if right == "000000" {
+        "000001"
+    } else {
+        "000000"
+    };
+    let mut tries = 0;
+    while browser.second_factor(wrong).await.status != 429 {
+        tries += 1;
+        assert!(tries < 25, "guesses of the code are not limited");
+    }
+    browser
+        .second_factor(&right)
+        .await
+        .shows(429, "Please wait");
+    let mut other = Browser::new(api);
+    let mut tries = 0;
+    while other
+        .sign_in("ann@example.com", "not-the-password-1")
+        .await
+        .status
+        != 429
+    {
+        tries += 1;
+        assert!(tries < 25, "guesses of the password are not limited");
+    }
+    other
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .shows(429, "Please wait");
+}
+
+async fn lost_factors_are_replaced(api: &Api) {
+    let (mut owner, _) = operator(api, "owner@example.com", grants(Role::Owner, None)).await;
+    let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Admin, None)).await;
+    let user = id_of(api, "ann@example.com").await;
+    let reset = api
+        .service
+        .reset_operator(Principal::cli(), user, Handover::Shown);
+    let reset = reset.await.unwrap();
+    browser
+        .get("/console/")
+        .await
+        .leads_to("/console/sign-in?return=%2Fconsole%2F");
+    browser
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .shows(400, "wrong");
+    api.deliver().await;
+    let notices = api.mailer.sent().into_iter().map(|(_, mail)| mail);
+    let notices: Vec<_> = notices
+        .filter(|mail| mail.text.contains("were reset"))
+        .collect();
+    assert_eq!(notices.len(), 1, "one mail to an owner");
+    assert_eq!(notices[0].to, "owner@example.com");
+    browser.join(reset.url.expose()).await.leads_to("/console/");
+    let seed = browser.enrol().await;
+    browser.fill("/console/", "/console/sign-out", &[]).await;
+    browser
+        .sign_in("ann@example.com", PASSWORD)
+        .await
+        .leads_to("/console/");
+    let code = code(api, &seed);
+    browser.second_factor(&code).await.leads_to("/console/me");
+    owner.get("/console/").await.shows(200, "Apps");
+}
+
+/// CON-3: a form from another site, without its token, or of another session.
+async fn forms_of_others_change_nothing(api: &Api) {
+    let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let (mut other, _) = operator(api, "ben@example.com", grants(Role::Owner, None)).await;
+    let own = browser
+        .get("/console/me")
+        .await
+        .field("form_token")
+        .to_owned();
+    let foreign = other
+        .get("/console/me")
+        .await
+        .field("form_token")
+        .to_owned();
+    let expired = "This form has expired. Reload the page and try again.";
+    let paths = [
+        "/console/sign-in",
+        "/console/sign-in/code",
+        "/console/sign-in/code/verify",
+        "/console/join",
+        "/console/step-up",
+        "/console/me/password",
+        "/console/me/totp",
+        "/console/me/totp/verify",
+        "/console/me/totp/remove",
+        "/console/me/sessions/end",
+        "/console/sign-out",
+    ];
+    for path in paths {
+        for token in ["", "x", foreign.as_str()] {
+            browser
+                .post(path, &[("form_token", token)])
+                .await
+                .shows(403, expired);
+        }
+        for site in ["cross-site", "same-site", "none"] {
+            browser.site = site;
+            browser
+                .post(path, &[("form_token", &own)])
+                .await
+                .shows(403, expired);
+        }
+        browser.site = "same-origin";
+    }
+    browser.get("/console/").await.shows(200, "Apps");
+    // GET never acts (CON-4).
+    for path in paths {
+        let page = browser.get(&format!("{path}?form_token={own}")).await;
+        assert!(
+            [200, 303, 400, 404].contains(&page.status),
+            "{path}: {}",
+            page.status
+        );
+    }
+    browser.get("/console/").await.shows(200, "Apps");
+    // A form that is too large.
+    let large = "x".repeat(300_000);
+    let form = [("form_token", own.as_str()), ("password", large.as_str())];
+    browser
+        .post("/console/me/password", &form)
+        .await
+        .shows(413, "too large");
+}
+
+/// CON-2: pages, redirects and errors.
+async fn every_response_has_the_headers(api: &Api) {
+    let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let mut stranger = Browser::new(api);
+    let pages = [
+        browser.get("/console/").await,
+        browser.get("/console/me").await,
+        browser.get("/console/nowhere").await,
+        browser.get("/console/me/x/y").await,
+        browser.get("/console/sign-in?return=a&return=b").await,
+        browser.get("/console/join").await,
+        stranger.get("/console").await,
+        stranger.get("/console/").await,
+        stranger.get("/console/sign-in").await,
+        stranger.post("/console/sign-in", &[]).await,
+        stranger.send("PUT", "/console/sign-in", None).await,
+    ];
+    for page in pages {
+        assert!((200..500).contains(&page.status));
+        for (name, value) in [
+            (
+                "content-security-policy",
+                "default-src 'none'; script-src 'self';",
+            ),
+            ("content-security-policy", "frame-ancestors 'none'"),
+            (
+                "content-security-policy",
+                "require-trusted-types-for 'script'",
+            ),
+            ("referrer-policy", "no-referrer"),
+            ("x-content-type-options", "nosniff"),
+            ("cross-origin-opener-policy", "same-origin"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("permissions-policy", "publickey-credentials-get=(self)"),
+            ("strict-transport-security", "max-age="),
+            ("cache-control", "no-store"),
+        ] {
+            assert!(page.header(name).contains(value), "{name} of {page:?}");
+        }
+        for inline in ["<script", "style=", "onclick"] {
+            assert!(!page.html.contains(inline), "CON-1: {inline}");
+        }
+    }
+}
+
+/// The audit entries of a world, oldest first.
+async fn entries(api: &Api, world: World) -> Vec<ControlEntry> {
+    let store = api.store().await;
+    let mut read = store.read().await.unwrap();
+    let all = ControlFilter::default();
+    let page = read.control_log().page(&world, &all, None, 1000).await;
+    let mut page = page.unwrap();
+    page.reverse();
+    page
+}
+
+/// OPR-7: with the operator and the client address.
+async fn what_operators_do_is_recorded(api: &Api) {
+    let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let ann = id_of(api, "ann@example.com").await;
+    let session = Secret::new(browser.session().unwrap().clone());
+    let session = api
+        .service
+        .operator_session(&request(), &session)
+        .await
+        .unwrap();
+    let by = session.principal().unwrap();
+    let name = [("name".to_owned(), "Renamed".to_owned())];
+    let changed = api.service.set_app(&by, api.app.id, &name);
+    changed.await.unwrap();
+    browser.fill("/console/", "/console/sign-out", &[]).await;
+    let app = World::new(api.app.id, Environment::Live);
+    for (world, expected) in [
+        (
+            World::DEPLOYMENT,
+            &["operator.join", "operator.step_up", "operator.sign_out"][..],
+        ),
+        (app, &["app.update"]),
+    ] {
+        let listed = entries(api, world).await;
+        let mine = listed
+            .iter()
+            .filter(|entry| entry.event.actor.id() == Some(ann.to_string()));
+        let actions: Vec<_> = mine
+            .map(|entry| {
+                assert_eq!(entry.event.actor.kind(), "operator");
+                assert!(entry.event.detail.contains("\"ip\":"), "{:?}", entry.event);
+                assert!(entry.event.request_id.is_some());
+                entry.event.action.as_str()
+            })
+            .collect();
+        assert_eq!(actions, expected, "{world}");
+    }
+}
+
+/// OPR-2: neither a user of an App nor a key of any kind gets in, and the built-in App has no address.
+async fn users_and_keys_of_apps_open_nothing(api: &Api) {
+    let (_owner, _) = operator(api, "owner@example.com", grants(Role::Owner, None)).await;
+    let user = serde_json::json!({"email": "ada@example.com"});
+    api.live().post("/v1/auth/users/create", user).await.ok();
+    let mut browser = Browser::new(api);
+    browser
+        .sign_in("ada@example.com", PASSWORD)
+        .await
+        .shows(400, "wrong");
+    let path = format!("/v1/auth/jwks/{}", AppId::BUILT_IN);
+    let keys = api.anonymous().unlimited().get(&path).await;
+    keys.refuses(404, "not_found", Some("app"));
+    // A session of a user of an App.
+    let token = "x".repeat(64);
+    browser
+        .cookies
+        .insert("__Host-vestry_console".to_owned(), token);
+    browser
+        .get("/console/")
+        .await
+        .leads_to("/console/sign-in?return=%2Fconsole%2F");
+    assert!(START.unix() > 0);
+}
