@@ -7,7 +7,9 @@ use actix_web::HttpResponse;
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 use vestry_domain::api_key::{self, KeyField, KeyFields};
+use vestry_domain::ids::AppId;
 use vestry_domain::{Invalid, Timestamp};
+use vestry_edge::Problem;
 
 /// The removed object.
 #[derive(Serialize, ToSchema)]
@@ -20,6 +22,34 @@ impl Removed {
     /// The response to a removal.
     pub(crate) fn of(id: impl fmt::Display) -> HttpResponse {
         HttpResponse::Ok().json(Self { id: id.to_string() })
+    }
+}
+
+/// A list of Apps, or all of them.
+#[derive(Deserialize, ToSchema)]
+#[serde(untagged)]
+pub(crate) enum AppList {
+    /// `all`
+    Word(String),
+    /// 1 to 100 ids.
+    Ids(Vec<String>),
+}
+
+impl AppList {
+    /// The Apps; `None` for all.
+    pub(crate) fn parsed(&self) -> Result<Option<Vec<AppId>>, Problem> {
+        match self {
+            Self::Word(word) if word == "all" => Ok(None),
+            Self::Word(_) => {
+                Err(Invalid::value("apps", "apps must be all, or a list of ids").into())
+            }
+            Self::Ids(ids) => {
+                let ids = ids
+                    .iter()
+                    .map(|id| id.parse().map_err(|_malformed| Problem::not_found("app")));
+                Ok(Some(ids.collect::<Result<_, _>>()?))
+            }
+        }
     }
 }
 

@@ -30,6 +30,7 @@ on_both! {
     what_only_a_backend_may_do_is_refused
     a_management_key_is_refused_like_any_other
     the_requests_of_a_key_are_counted
+    operators_are_invited_and_removed
 }
 
 async fn key(
@@ -365,7 +366,20 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
                 pattern(row.path.split('?').next().unwrap()),
             )
         })
-        .chain(["GET", "POST"].map(|method| (method.to_owned(), "/v1/manage/apps".to_owned())))
+        // These name no App.
+        .chain(
+            [
+                ("GET", "/v1/manage/apps"),
+                ("POST", "/v1/manage/apps"),
+                ("GET", "/v1/manage/operators"),
+                ("PATCH", "/v1/manage/operators/{user_id}"),
+                ("DELETE", "/v1/manage/operators/{user_id}"),
+                ("GET", "/v1/manage/operators/invitations"),
+                ("POST", "/v1/manage/operators/invitations"),
+                ("DELETE", "/v1/manage/operators/invitations/{inv_id}"),
+            ]
+            .map(|(method, path)| (method.to_owned(), path.to_owned())),
+        )
         .collect();
     let routes: BTreeSet<_> = vestry_manage::endpoints()
         .iter()
@@ -952,4 +966,172 @@ async fn the_requests_of_a_key_are_counted(api: &Api) {
     other.get("/v1/manage/apps").await.ok();
     api.pass(60);
     one.get("/v1/manage/apps").await.ok();
+}
+
+/// OPR-2, MG-3: a key makes and manages the viewers of its Apps, and sees no other operators.
+async fn operators_are_invited_and_removed(api: &Api) {
+    const PATH: &str = "/v1/manage/operators";
+    const INVITATIONS: &str = "/v1/manage/operators/invitations";
+    let other = (api.service.create_app(Principal::cli(), "Other"))
+        .await
+        .unwrap();
+    let (mine, both) = (api.app.id, Environment::ALL);
+    let scopes = [ManagementScope::OperatorsWrite];
+    let only = api.with_key(&key(api, Some(vec![mine]), &both, &scopes).await);
+    let test = [Environment::Test];
+    let test = api.with_key(&key(api, Some(vec![mine]), &test, &scopes).await);
+    let others: Vec<_> = (ManagementScope::ALL.iter().copied())
+        .filter(|scope| !scope.covers(ManagementScope::OperatorsRead))
+        .collect();
+    let lacking = api.with_key(&key(api, None, &both, &others).await);
+    let invite =
+        |role: &str, apps: Value| json!({"email": "ann@example.com", "role": role, "apps": apps});
+    for (method, path, body) in [
+        ("GET", PATH, None),
+        ("GET", INVITATIONS, None),
+        ("POST", INVITATIONS, Some(invite("viewer", json!([mine])))),
+        (
+            "DELETE",
+            "/v1/manage/operators/invitations/inv_2qLWHG4bS2fTgFOzTyqEbJXVpHZ",
+            None,
+        ),
+        (
+            "PATCH",
+            "/v1/manage/operators/user_2qLWHG4bS2fTgFOzTyqEbJXVpHZ",
+            Some(json!({"disabled": true})),
+        ),
+        (
+            "DELETE",
+            "/v1/manage/operators/user_2qLWHG4bS2fTgFOzTyqEbJXVpHZ",
+            None,
+        ),
+    ] {
+        let refused = lacking.send(method, path, body.clone()).await;
+        if path.contains("user_") {
+            // The operator is looked up first, and is none of the key's.
+            refused.refuses(404, "not_found", Some("operator"));
+        } else {
+            refused.refuses(403, "key_not_allowed", Some("scope"));
+        }
+    }
+    for (by, body, status, code, param) in [
+        (
+            &only,
+            invite("developer", json!([mine])),
+            403,
+            "key_not_allowed",
+            Some("role"),
+        ),
+        (
+            &only,
+            invite("owner", json!("all")),
+            403,
+            "key_not_allowed",
+            Some("scope"),
+        ),
+        (
+            &only,
+            invite("viewer", json!("all")),
+            403,
+            "key_not_allowed",
+            Some("apps"),
+        ),
+        (
+            &only,
+            invite("viewer", json!([other.id])),
+            404,
+            "not_found",
+            Some("app"),
+        ),
+        (
+            &only,
+            invite("viewer", json!(["app_x"])),
+            404,
+            "not_found",
+            Some("app"),
+        ),
+        (
+            &only,
+            invite("viewer", json!([])),
+            400,
+            "invalid_field",
+            Some("apps"),
+        ),
+        (
+            &only,
+            invite("viewer", json!("some")),
+            400,
+            "invalid_field",
+            Some("apps"),
+        ),
+        (
+            &only,
+            invite("king", json!([mine])),
+            400,
+            "unknown_field",
+            Some("role"),
+        ),
+        (
+            &test,
+            invite("viewer", json!([mine])),
+            403,
+            "key_not_allowed",
+            Some("environment"),
+        ),
+    ] {
+        by.post(INVITATIONS, body)
+            .await
+            .refuses(status, code, param);
+    }
+    let made = only
+        .post(INVITATIONS, invite("viewer", json!([mine])))
+        .await;
+    assert_eq!(made.status, 201, "{}", made.text);
+    assert_eq!(made.body["roles"], json!({mine.to_string(): "viewer"}));
+    assert!(!made.text.contains("token="), "MG-8");
+    api.deliver().await;
+    let (_, mail) = api.mailer.sent().pop().unwrap();
+    assert!(
+        mail.link
+            .starts_with("https://console.example.com/console/join?token=")
+    );
+    let listed = only.get(INVITATIONS).await.ok();
+    assert_eq!(listed.body["invitations"][0], made.body);
+    let one = format!("{INVITATIONS}/{}", made.text_at("/id"));
+    only.delete(&one, None).await.ok();
+    assert_eq!(
+        only.get(INVITATIONS).await.ok().body["invitations"],
+        json!([])
+    );
+
+    let viewer = crate::console::joined(api, "ann@example.com", "viewer", Some(mine)).await;
+    let developer = crate::console::joined(api, "ben@example.com", "developer", Some(mine)).await;
+    let stranger = crate::console::joined(api, "eve@example.com", "viewer", Some(other.id)).await;
+    let listed = only.get(PATH).await.ok();
+    let operators = listed.body["operators"].as_array().unwrap();
+    let emails: BTreeSet<_> = operators
+        .iter()
+        .map(|one| one["email"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        emails,
+        BTreeSet::from(["ann@example.com", "ben@example.com"])
+    );
+    let disable = json!({"disabled": true});
+    let path = |user: &str| format!("{PATH}/{user}");
+    let changed = only
+        .send("PATCH", &path(&viewer), Some(disable.clone()))
+        .await
+        .ok();
+    assert_eq!(changed.body["disabled"], true);
+    let refused = only
+        .send("PATCH", &path(&developer), Some(disable.clone()))
+        .await;
+    refused.refuses(403, "key_not_allowed", Some("role"));
+    let refused = only.send("PATCH", &path(&stranger), Some(disable)).await;
+    refused.refuses(404, "not_found", Some("operator"));
+    only.delete(&path(&viewer), None).await.ok();
+    only.delete(&path(&developer), None)
+        .await
+        .refuses(403, "key_not_allowed", Some("role"));
 }
