@@ -248,6 +248,7 @@ impl Samples {
                 test: vec!["wallet.signed".to_owned()],
                 live: vec!["message.sent".to_owned()],
             },
+            disabled_at: self.pick(&[None, Some(created_at)]),
             created_at,
             updated_at: self.moment(),
         }

@@ -117,7 +117,7 @@ actions! {
     EventsRead nothing { ReadEvents }
     AuditRead nothing { ReadAuditLog }
     AppsRead nothing { ReadApps ReadStatus }
-    AppsWrite nothing { CreateApp RenameApp }
+    AppsWrite nothing { CreateApp RenameApp SwitchApp }
     SettingsRead nothing { ReadSettings }
     SettingsWrite nothing { UpdateSettings WeakenSettings }
     KeysRead nothing { ReadApiKeys ReadSigningKeys }

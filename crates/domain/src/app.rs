@@ -28,6 +28,8 @@ pub struct App {
     pub test_clock: TestClock,
     /// The optional event types that its webhook endpoints request.
     pub named_events: NamedEvents,
+    /// When it was disabled; `None` if it is enabled.
+    pub disabled_at: Option<Timestamp>,
     /// When it was created.
     pub created_at: Timestamp,
     /// When it last changed.

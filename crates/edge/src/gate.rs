@@ -155,6 +155,8 @@ async fn pass(
     }
     let mut response = if !verdict.admitted {
         request.error_response(rate_limited(&state, &verdict))
+    } else if let Err(refusal) = caller.has_enabled_app() {
+        request.error_response(Problem::from(refusal))
     } else if let Err(restriction) = may_call(&state, &caller, policy, &request) {
         request.error_response(Problem::from(restriction))
     } else if policy.keyed.contains(request.method())

@@ -181,6 +181,7 @@ fn refusals(endpoint: &Endpoint, has_body: bool) -> Vec<Code> {
             Code::MissingApiKey,
             Code::InvalidApiKey,
             Code::KeyNotAllowed,
+            Code::FeatureDisabled,
             Code::RateLimited,
         ]);
     }

@@ -35,6 +35,7 @@ pub fn views<'a, T, V: From<&'a T>>(objects: &'a [T]) -> Vec<V> {
 pub struct AppView<'a> {
     id: AppId,
     name: &'a str,
+    disabled: bool,
     settings: &'a AppSettings,
     created_at: Timestamp,
     updated_at: Timestamp,
@@ -45,6 +46,7 @@ impl<'a> From<&'a App> for AppView<'a> {
         Self {
             id: app.id,
             name: &app.name,
+            disabled: app.disabled_at.is_some(),
             settings: &app.settings,
             created_at: app.created_at,
             updated_at: app.updated_at,

@@ -16,9 +16,11 @@ pub(crate) struct App {
     id: String,
     /// Its name. It appears in the subjects of e-mails.
     name: String,
+    /// Whether it is disabled.
+    disabled: bool,
     /// When it was created, in Unix seconds.
     created_at: i64,
-    /// When its name or settings last changed, in Unix seconds.
+    /// When its name, settings or `disabled` last changed, in Unix seconds.
     updated_at: i64,
 }
 
@@ -27,6 +29,7 @@ impl From<&app::App> for App {
         Self {
             id: app.id.to_string(),
             name: app.name.clone(),
+            disabled: app.disabled_at.is_some(),
             created_at: app.created_at.unix(),
             updated_at: app.updated_at.unix(),
         }

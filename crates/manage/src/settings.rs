@@ -22,8 +22,8 @@ async fn change(
     settings: SettingsChange,
 ) -> Result<HttpResponse, Problem> {
     let change = AppChange {
-        name: None,
         settings: Some(settings),
+        ..AppChange::default()
     };
     let if_match = if_match.shared();
     let condition = Arc::clone(&if_match);

@@ -10,6 +10,8 @@ CREATE TABLE apps (
     test_clock TEXT NOT NULL,
     -- On-demand event types that an endpoint of the App subscribes to, by environment.
     named_events TEXT NOT NULL,
+    -- When the App was disabled; NULL if it is enabled.
+    disabled_at INTEGER,
     CONSTRAINT apps_id_key PRIMARY KEY (id)
 ) STRICT;
 

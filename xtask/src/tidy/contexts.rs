@@ -16,7 +16,8 @@ const CONTEXTS: &[(&str, &[&str])] = &[
     ("wallets", &["kernel", "audit", "delivery"]),
     // Users have a default wallet, and take their wallets with them when they are deleted.
     ("identity", &["kernel", "audit", "delivery", "wallets"]),
-    ("platform", &["kernel", "audit", "delivery"]),
+    // Disabling an App ends the sessions of its users.
+    ("platform", &["kernel", "identity", "audit", "delivery"]),
     (
         "operators",
         &["kernel", "identity", "platform", "audit", "delivery"],

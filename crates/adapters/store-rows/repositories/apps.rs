@@ -2,6 +2,7 @@
 
 use diesel::prelude::{ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper};
 use diesel_async::RunQueryDsl;
+use vestry_domain::Timestamp;
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
@@ -42,6 +43,7 @@ impl Apps for Unit {
         let changes = (
             apps::name.eq(&app.name),
             apps::settings.eq(to_json(&app.settings)?),
+            apps::disabled_at.eq(app.disabled_at.map(Timestamp::unix)),
             apps::updated_at.eq(app.updated_at.unix()),
         );
         let update =

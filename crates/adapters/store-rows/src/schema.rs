@@ -9,6 +9,7 @@ diesel::table! {
         updated_at -> BigInt,
         test_clock -> Text,
         named_events -> Text,
+        disabled_at -> Nullable<BigInt>,
     }
 }
 

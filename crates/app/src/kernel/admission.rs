@@ -86,7 +86,8 @@ impl Service {
     /// Re-authenticates a caller after a wait, with the key's current rights. Nothing cached in this process is used.
     ///
     /// # Errors
-    /// [`Refusal::KeyEnded`] when the key was revoked or has expired; a temporary [`Fault`] when restrictions that the gate judges changed.
+    /// [`Refusal::KeyEnded`] when the key was revoked or has expired; [`Refusal::AppDisabled`]; a temporary [`Fault`] when restrictions
+    /// that the gate judges changed.
     pub(crate) async fn authenticate_again(&self, caller: &Caller) -> Result<Arc<Caller>, Refusal> {
         if let Some(key) = caller.principal.as_management_key() {
             return self.read_management_caller(key.hash, caller.world).await;
@@ -97,6 +98,7 @@ impl Service {
         let before = &key.restrictions;
         match self.read_caller(kind, hash, now).await {
             Ok(fresh) => {
+                fresh.has_enabled_app()?;
                 // The gate judged these for the request, so the client has to send it again.
                 let is_changed = fresh.key().is_some_and(|key| {
                     key.restrictions.operations != before.operations

@@ -95,6 +95,17 @@ impl Caller {
         self.principal.key()
     }
 
+    /// Refuses keys and public tokens of a disabled App. A management key still reaches its objects.
+    ///
+    /// # Errors
+    /// [`Refusal::AppDisabled`].
+    pub fn has_enabled_app(&self) -> Result<(), Refusal> {
+        match self.key() {
+            Some(_) => enabled(&self.app),
+            None => Ok(()),
+        }
+    }
+
     /// Returns whether the caller has a public token only, as end users' devices have.
     pub fn has_public_token(&self) -> bool {
         self.key().is_some_and(|key| key.kind == ApiKeyKind::Public)
@@ -272,6 +283,17 @@ impl<'a> From<&'a Caller> for Source<'a> {
             app: Some(&*caller.app),
             ..caller.principal.at(caller.world)
         }
+    }
+}
+
+/// Refuses a disabled App.
+///
+/// # Errors
+/// [`Refusal::AppDisabled`].
+pub(crate) fn enabled(app: &App) -> Result<(), Refusal> {
+    match app.disabled_at {
+        None => Ok(()),
+        Some(_) => Err(Refusal::AppDisabled),
     }
 }
 

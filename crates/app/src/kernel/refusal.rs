@@ -34,6 +34,9 @@ pub enum Refusal {
     /// The key lacks this scope, or (`None`) no API key can do this.
     #[error("the API key lacks the {}", .0.map_or_else(|| "right to do this".to_owned(), |scope| format!("scope {scope}")))]
     NotAllowed(Option<Scope>),
+    /// The App is disabled.
+    #[error("the App is disabled")]
+    AppDisabled,
     /// A restriction of the key forbids the call.
     #[error("{0}")]
     Restricted(Restriction),

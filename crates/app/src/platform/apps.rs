@@ -1,4 +1,4 @@
-//! `vestry app create|list|show|set`.
+//! `vestry app create|list|show|set|disable|enable`.
 
 use serde_json::{Map, Value};
 use vestry_domain::action::Action;
@@ -8,7 +8,7 @@ use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
-use vestry_domain::{Environment, Invalid, World, number};
+use vestry_domain::{Environment, Invalid, Timestamp, World, number};
 
 use crate::kernel::change::{Change, worlds_of};
 use crate::kernel::fault::retried;
@@ -23,6 +23,8 @@ pub struct AppChange {
     pub name: Option<String>,
     /// New settings.
     pub settings: Option<SettingsChange>,
+    /// Whether it is disabled.
+    pub disabled: Option<bool>,
 }
 
 /// New values of settings, by name.
@@ -48,6 +50,7 @@ impl Service {
             settings: AppSettings::default(),
             test_clock: TestClock::default(),
             named_events: NamedEvents::default(),
+            disabled_at: None,
             created_at: now,
             updated_at: now,
         };
@@ -149,12 +152,31 @@ impl Service {
         let change = AppChange {
             name: new_name,
             settings: (!settings.is_empty()).then_some(SettingsChange::Some(settings)),
+            disabled: None,
         };
         self.change_app(by, id, change, &|_| true).await
     }
 
-    /// Changes the name or settings of an App, all or none, if it is in the expected state. Running services pick the change up within a
+    /// Disables an App, which ends the sessions of all its users, or enables it. Running services refuse its keys and its users within a
     /// second.
+    ///
+    /// # Errors
+    /// [`Refusal`]. If it fails after the App was disabled, repeat it to end the remaining sessions.
+    pub async fn switch_app(
+        &self,
+        by: &Principal,
+        id: AppId,
+        disabled: bool,
+    ) -> Result<App, Refusal> {
+        let change = AppChange {
+            disabled: Some(disabled),
+            ..AppChange::default()
+        };
+        self.change_app(by, id, change, &|_| true).await
+    }
+
+    /// Changes the name or settings of an App, disables or enables it, all or none, if it is in the expected state. Running services pick the
+    /// change up within a second.
     ///
     /// # Errors
     /// [`Refusal`], naming the setting that is unknown or out of bounds; [`Refusal::PreconditionFailed`].
@@ -168,13 +190,37 @@ impl Service {
         if change.settings.is_some() {
             by.authorize(Action::UpdateSettings, id)?;
         }
+        if change.disabled.is_some() {
+            by.authorize(Action::SwitchApp, id)?;
+            if id == AppId::BUILT_IN {
+                return Err(Refusal::NotFound("app"));
+            }
+        }
         // A change of nothing needs a right too.
-        if change.name.is_some() || change.settings.is_none() {
+        if change.name.is_some() || change.settings.is_none() && change.disabled.is_none() {
             by.authorize(Action::RenameApp, id)?;
         }
         // Reject invalid changes before taking the lock.
-        change.applied(&self.app(id).await?)?;
-        retried(|| self.update_app(by, id, &change, is_expected)).await
+        let before = self.app(id).await?;
+        change.applied(&before, before.updated_at)?;
+        // Calls that were running when the App was disabled may have started sessions since, and a process may have died while it ended
+        // them.
+        if change.disabled == Some(false) && before.disabled_at.is_some() {
+            self.end_sessions_of_app(by, id).await?;
+        }
+        let app = retried(|| self.update_app(by, id, &change, is_expected)).await?;
+        if change.disabled == Some(true) {
+            self.end_sessions_of_app(by, id).await?;
+        }
+        Ok(app)
+    }
+
+    /// Ends the sessions of both environments in steps: there can be millions. The App is disabled, so none of them is accepted.
+    async fn end_sessions_of_app(&self, by: &Principal, id: AppId) -> Result<(), Refusal> {
+        for world in worlds_of(id) {
+            self.end_sessions_in(&by.at(world)).await?;
+        }
+        Ok(())
     }
 
     /// Returns the updated App, or the unchanged one if no value differs.
@@ -192,9 +238,10 @@ impl Service {
         if !is_expected(&before) {
             return Err(Refusal::PreconditionFailed);
         }
+        let now = self.ports.clock.machine();
         let app = App {
-            updated_at: self.ports.clock.machine(),
-            ..change.applied(&before)?
+            updated_at: now,
+            ..change.applied(&before, now)?
         };
         if is_weaker(&app.settings, &before.settings) {
             by.authorize(Action::WeakenSettings, id)?;
@@ -217,8 +264,11 @@ impl Service {
 
 impl AppChange {
     /// Returns a copy of the App with the change applied.
-    fn applied(&self, app: &App) -> Result<App, Refusal> {
+    fn applied(&self, app: &App, now: Timestamp) -> Result<App, Refusal> {
         let mut app = app.clone();
+        if let Some(disabled) = self.disabled {
+            app.disabled_at = disabled.then(|| app.disabled_at.unwrap_or(now));
+        }
         if let Some(name) = &self.name {
             app.name = app::name(name)?;
         }
@@ -257,7 +307,7 @@ fn json(settings: &AppSettings) -> Result<Value, Fault> {
     serde_json::to_value(settings).map_err(|error| Fault::Internal(Box::new(error)))
 }
 
-/// Returns the names of the fields that differ, including `name`, and their old and new values for the audit entry.
+/// Returns the names of the fields that differ, including `name` and `disabled`, and their old and new values for the audit entry.
 fn difference(before: &App, after: &App) -> Result<(ChangedFields, Detail), Fault> {
     let (earlier, later) = (json(&before.settings)?, json(&after.settings)?);
     let earlier = |name: &str| earlier.get(name).cloned().unwrap_or_default();
@@ -268,9 +318,11 @@ fn difference(before: &App, after: &App) -> Result<(ChangedFields, Detail), Faul
         before.name.as_str().into(),
         after.name.as_str().into(),
     );
+    let is_disabled = |app: &App| app.disabled_at.is_some().into();
+    let disabled = ("disabled", is_disabled(before), is_disabled(after));
     let mut names = Vec::new();
     let mut detail = Detail::default();
-    for (name, from, to) in std::iter::once(name).chain(settings) {
+    for (name, from, to) in [name, disabled].into_iter().chain(settings) {
         if from != to {
             names.push(name.to_owned());
             detail = detail.changed(name, from, to);

@@ -182,6 +182,31 @@ fn waiting_calls(
 }
 
 /// R12: within a second every process rejects a revoked key, for good. That includes calls that are waiting at the time.
+/// Calls that wait for data end with the App.
+#[tokio::test]
+async fn mg_11_calls_in_flight_end_when_the_app_is_disabled() {
+    let harness = Harness::new().await;
+    let test = harness.test().await;
+    let other = harness.other_process();
+    harness.service.sequence_all().await.unwrap();
+    let newest = harness.service.events_head(&test).await.unwrap();
+    let newest = newest.newest.map(|mark| mark.id);
+    let mut waiting = Vec::new();
+    for service in [&harness.service, &other] {
+        waiting.extend(waiting_calls(service, &test, newest));
+    }
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    assert!(waiting.iter().all(|call| !call.is_finished()));
+    let disabled = other.switch_app(Principal::cli(), harness.app.id, true);
+    disabled.await.unwrap();
+    for call in waiting {
+        let ended = call.await.unwrap();
+        assert!(matches!(ended, Err(Refusal::AppDisabled)), "{ended:?}");
+    }
+}
+
 #[tokio::test]
 async fn r12_a_revoked_key_stops_within_a_second() {
     let harness = Harness::new().await;

@@ -117,6 +117,20 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .await
         .unwrap();
     watch.sees(&[AppUpdate]).await;
+    for disabled in [true, false] {
+        for _ in 0..2 {
+            service
+                .switch_app(Principal::cli(), app, disabled)
+                .await
+                .unwrap();
+        }
+        // The second changed nothing.
+        let entry = watch.sees(&[AppUpdate]).await;
+        assert_eq!(
+            detail(&entry),
+            json!({"disabled": {"from": !disabled, "to": disabled}})
+        );
+    }
 
     // Keys.
     let kind = ApiKeyKind::Secret;

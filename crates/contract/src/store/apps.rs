@@ -70,7 +70,7 @@ pub async fn the_built_in_app_is_not_listed(store: Arc<dyn Store>) {
     assert_eq!(listed, [app]);
 }
 
-/// An update writes name, settings and `updated_at` of one App; `created_at` stays.
+/// An update writes name, settings, `disabled_at` and `updated_at` of one App; `created_at` stays.
 pub async fn an_update_writes_one_app(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (app, bystander) = (stage.app().await, stage.app().await);

@@ -77,7 +77,7 @@ words! {
     /// An action recorded in the audit log.
     ControlAction "action" {
         AppCreate "app.create" "An App was created.",
-        AppUpdate "app.update" "The name or settings of an App were changed.",
+        AppUpdate "app.update" "The name or settings of an App were changed, or it was disabled or enabled.",
         ApiKeyCreate "api_key.create" "An API key or public token was created.",
         ApiKeyUpdate "api_key.update" "The name, scopes or restrictions of an API key were changed.",
         ApiKeyRotate "api_key.rotate" "An API key or public token was created with the permissions of an existing one, which keeps working until it is revoked.",

@@ -138,7 +138,7 @@ events! {
     always signing_key_rotated SigningKeyRotated "signing_key.rotated" "A new key for signing session JWTs was created." (signing_key_id: SigningKeyId);
 
     always app_created AppCreated "app.created" "An App was created." ();
-    always app_updated AppUpdated "app.updated" "The name or settings of an App were changed." (changed: ChangedFields);
+    always app_updated AppUpdated "app.updated" "The name or settings of an App were changed, or it was disabled or enabled." (changed: ChangedFields);
     always redirect_url_added RedirectUrlAdded "redirect_url.added" "A redirect URL was registered." (redirect_url_id: RedirectUrlId, kind: RedirectKind);
     always redirect_url_removed RedirectUrlRemoved "redirect_url.removed" "A redirect URL was removed." (redirect_url_id: RedirectUrlId);
     always provider_set ProviderSet "provider.set" "An identity provider was configured, or its settings were changed." (provider: ProviderName);

@@ -40,6 +40,11 @@ impl From<Refusal> for Problem {
                 ..Self::new(Code::KeyNotAllowed)
             },
             Refusal::NotAllowed(None) => Self::new(Code::KeyNotAllowed),
+            Refusal::AppDisabled => Self {
+                message: "the App is disabled".into(),
+                param: Some("app".into()),
+                ..Self::new(Code::FeatureDisabled)
+            },
             Refusal::Restricted(restriction) => restriction.into(),
             Refusal::RoleNotAllowed => Self::new(Code::RoleNotAllowed),
             Refusal::StepUpRequired => Self::new(Code::StepUpRequired),
@@ -132,7 +137,7 @@ impl From<CallbackError> for Problem {
                 Self::new(Code::InvalidState)
             }
             CallbackError::NowhereToGo(_) => Self::new(Code::RedirectUrlMissing),
-            CallbackError::Fault(fault) => fault.into(),
+            CallbackError::Common(refusal) => refusal.into(),
         }
     }
 }

@@ -217,7 +217,7 @@ impl Code {
             Self::FeatureDisabled => (
                 StatusCode::FORBIDDEN,
                 "this is disabled in the App's settings; see `vestry app set`",
-                "The App's settings do not allow the operation.",
+                "The App's settings do not allow the operation, or the App is disabled (`param` is `app`).",
             ),
             Self::NotFound => (
                 StatusCode::NOT_FOUND,

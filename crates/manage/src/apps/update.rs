@@ -26,11 +26,13 @@ pub(crate) struct Request {
     /// Its new name, 1 to 100 characters.
     #[schema(min_length = 1, max_length = 100)]
     name: Option<String>,
+    /// Whether it is disabled. Disabling ends the sessions of all its users; its keys, public tokens and pages then return 403.
+    disabled: Option<bool>,
 }
 
-/// Rename an App
+/// Rename, disable or enable an App
 ///
-/// The name belongs to both environments, so the key must be for both.
+/// An App belongs to both environments, so the key must be for both. Running services follow within a second.
 ///
 /// Needs the scope `apps:write`.
 #[utoipa::path(
@@ -51,6 +53,7 @@ pub(crate) async fn handle(
 ) -> Result<HttpResponse, Problem> {
     let change = AppChange {
         name: request.name,
+        disabled: request.disabled,
         ..AppChange::default()
     };
     let app = call

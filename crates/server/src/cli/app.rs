@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 use serde_json::json;
-use vestry_app::Principal;
+use vestry_app::{Principal, Service};
 use vestry_domain::app;
 use vestry_edge::views::{AppView, views};
 
@@ -24,6 +24,13 @@ pub(crate) enum App {
     List,
     /// Show an App and its settings
     Show(InApp),
+    /// Refuse all keys and users of an App
+    #[command(after_help = "\
+Ends the sessions of all users. Keys, public tokens and sign-in pages of the App then return 403.
+If it is interrupted, run it again to end the remaining sessions.")]
+    Disable(InApp),
+    /// Accept the keys and users of an App again
+    Enable(InApp),
     /// Change settings of an App (all or none)
     #[command(after_help = "\
 `vestry app show` lists the settings, which include `name`.
@@ -59,6 +66,8 @@ impl App {
                 Ok(Output::new(json!({ "apps": documents }), list(&apps)))
             }
             Self::Show(of) => Ok(show(&service.show_app(Principal::cli(), of.app).await?)),
+            Self::Disable(of) => switch(&service, of, true).await,
+            Self::Enable(of) => switch(&service, of, false).await,
             Self::Set { of, changes } => Ok(show(
                 &service.set_app(Principal::cli(), of.app, &changes).await?,
             )),
@@ -66,10 +75,34 @@ impl App {
     }
 }
 
+async fn switch(service: &Service, of: InApp, disabled: bool) -> Result<Output, Failure> {
+    let app = service
+        .switch_app(Principal::cli(), of.app, disabled)
+        .await?;
+    let done = if disabled { "Disabled" } else { "Enabled" };
+    let text = format!("{done} {} ({}).", app.id, app.name);
+    Ok(Output::new(json!(AppView::from(&app)), text))
+}
+
+const fn state(app: &app::App) -> &'static str {
+    match app.disabled_at {
+        Some(_) => "disabled",
+        None => "active",
+    }
+}
+
 fn list(apps: &[app::App]) -> String {
-    let row = |app: &app::App| [app.id.to_string(), date(app.created_at), app.name.clone()];
+    let row = |app: &app::App| {
+        let state = state(app).to_owned();
+        [
+            app.id.to_string(),
+            date(app.created_at),
+            state,
+            app.name.clone(),
+        ]
+    };
     table(
-        ["ID", "CREATED", "NAME"],
+        ["ID", "CREATED", "STATE", "NAME"],
         apps.iter().map(row),
         "No Apps. Create one: vestry app create NAME",
     )
@@ -79,6 +112,7 @@ fn show(app: &app::App) -> Output {
     let mut rows = vec![
         ["id".to_owned(), app.id.to_string()],
         ["name".to_owned(), app.name.clone()],
+        ["state".to_owned(), state(app).to_owned()],
         ["created".to_owned(), date(app.created_at)],
         ["updated".to_owned(), date(app.updated_at)],
     ];

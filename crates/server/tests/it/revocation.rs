@@ -22,6 +22,7 @@ on_both_databases! {
     r12_a_key_that_ends_stops_calls_in_flight => super::a_key_that_ends_stops_calls_in_flight;
     /// M-22, S-4
     m_22_everybody_is_signed_out_everywhere => super::everybody_is_signed_out_everywhere;
+    mg_11_a_disabled_app_is_refused_everywhere => super::a_disabled_app_is_refused_everywhere;
 }
 
 const VERIFY: &str = "/v1/auth/sessions/verify";
@@ -122,6 +123,44 @@ async fn everybody_is_signed_out_everywhere(installation: Installation) {
     let named = json!({ "session_token": text(&session, "session_token") });
     clients[0].post(VERIFY, &named).await.ok();
     field.stop("M-22", 1, sessions.len()).await;
+}
+
+/// MG-11
+async fn a_disabled_app_is_refused_everywhere(installation: Installation) {
+    let field = Field::start(&installation).await;
+    let clients = field.clients(&field.keys.test);
+    let app = field.keys.app.clone();
+    let session = sign_in(&clients[0], "ada@example.com").await;
+    let named = json!({ "session_token": text(&session, "session_token") });
+    for api in &clients {
+        api.post(VERIFY, &named).await.ok();
+    }
+    let switch = |verb| block_in_place(|| installation.admin(&["app", verb, app.as_str()]));
+    for (verb, is_disabled, status, code) in [
+        ("disable", true, 403, "feature_disabled"),
+        ("enable", false, 401, "invalid_session"),
+    ] {
+        assert_eq!(switch(verb)["disabled"], is_disabled);
+        let listed = block_in_place(|| installation.admin(&["app", "list"]));
+        assert_eq!(listed["apps"][0]["disabled"], is_disabled);
+        for api in &clients {
+            let follows = async {
+                while api.post(VERIFY, &named).await.status != status {}
+                assert_eq!(api.post(VERIFY, &named).await.error(status), code);
+            };
+            tokio::time::timeout(PATIENCE, follows).await.unwrap();
+        }
+    }
+    let table = block_in_place(|| installation.run(&["app", "list"])).done();
+    assert!(table.stdout.contains("active"), "{}", table.stdout);
+    clients[0]
+        .delete("/v1/test/messages", &json!({}))
+        .await
+        .ok();
+    let session = sign_in(&clients[0], "ada@example.com").await;
+    let named = json!({ "session_token": text(&session, "session_token") });
+    clients[0].post(VERIFY, &named).await.ok();
+    field.stop("MG-11", 1, clients.len()).await;
 }
 
 /// The ways to end a session, each a call to one process.

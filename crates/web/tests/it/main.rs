@@ -16,6 +16,7 @@ mod audit;
 mod claims;
 mod console;
 mod cors;
+mod disabled_apps;
 mod event_types;
 mod events;
 mod flows;

@@ -24,6 +24,7 @@ pub struct AppRow {
     updated_at: i64,
     test_clock: String,
     named_events: String,
+    disabled_at: Option<i64>,
 }
 
 impl TryFrom<&App> for AppRow {
@@ -38,6 +39,7 @@ impl TryFrom<&App> for AppRow {
             updated_at: app.updated_at.unix(),
             test_clock: to_json(&app.test_clock)?,
             named_events: to_json(&app.named_events)?,
+            disabled_at: app.disabled_at.map(Timestamp::unix),
         })
     }
 }
@@ -55,6 +57,7 @@ impl TryFrom<AppRow> for App {
             updated_at: Timestamp::from_unix(row.updated_at),
             test_clock: table.json("test_clock", &row.test_clock)?,
             named_events: table.json("named_events", &row.named_events)?,
+            disabled_at: row.disabled_at.map(Timestamp::from_unix),
         })
     }
 }

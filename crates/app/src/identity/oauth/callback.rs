@@ -8,13 +8,12 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Secret, World};
 use vestry_ports::entropy::Bytes;
 use vestry_ports::identity_providers::ProviderFault;
-use vestry_ports::store::StoreError;
 
 use super::{ExchangeError, Opened, Person, Returned};
 use crate::identity::landing::Registered;
-use crate::kernel::fault::{MayLoseRace, causes, retried};
-use crate::kernel::refusal::RedirectError;
-use crate::{Fault, Service};
+use crate::kernel::fault::{causes, retried};
+use crate::kernel::refusal::{RedirectError, has_common};
+use crate::{Fault, Refusal, Service};
 
 /// The parameters and cookie that the browser brought.
 #[derive(Debug, Default)]
@@ -51,22 +50,12 @@ pub enum CallbackError {
     /// The sign-in failed, and the App has no default login URL to report it to.
     #[error("the sign-in failed, and there is no URL to redirect to")]
     NowhereToGo(SignInFailure),
-    /// See [`Fault`].
+    /// See [`Refusal`].
     #[error(transparent)]
-    Fault(#[from] Fault),
+    Common(Refusal),
 }
 
-impl MayLoseRace for CallbackError {
-    fn lost_race(&self) -> bool {
-        matches!(self, Self::Fault(fault) if fault.lost_race())
-    }
-}
-
-impl From<StoreError> for CallbackError {
-    fn from(error: StoreError) -> Self {
-        Self::Fault(error.into())
-    }
-}
+has_common!(CallbackError);
 
 /// The URLs that the browser can be sent to, taken from the flow as far as it is known.
 #[derive(Default)]

@@ -30,8 +30,9 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Invalid, Secret, Timestamp, World};
 use vestry_ports::identity_providers::{Exchanged, Grant, ProviderAccess, ProviderFault};
 
+use crate::kernel::caller::enabled;
 use crate::kernel::provider_connection::secret_place;
-use crate::{Fault, Service};
+use crate::{Fault, Refusal, Service};
 
 /// The quota for sign-ins that a client address started with a public token and has not finished.
 pub(crate) const UNFINISHED: &str = "oauth_unfinished";
@@ -96,23 +97,32 @@ impl Service {
         }
     }
 
-    /// The connection whose callback this is.
+    /// The connection whose callback this is. Browsers reach it without a key, so this is where a disabled App is refused.
     pub(crate) async fn connection_of_callback(
         &self,
         id: OauthCallbackId,
-    ) -> Result<Option<Opened>, Fault> {
+    ) -> Result<Option<Opened>, Refusal> {
         let mut read = self.ports.store.read().await?;
         let stored = read.provider_connections().find_by_callback(id).await?;
-        if let Some(stored) = stored {
-            drop(read);
-            return Ok(Some(
-                self.open_connection(stored.connection, &stored.secret)
-                    .await?,
-            ));
+        let app = match &stored {
+            Some(stored) => stored.connection.world.app_id,
+            None => id.app_of_test_provider(),
+        };
+        let Some(app) = read.apps().find(app).await? else {
+            return Ok(None);
+        };
+        drop(read);
+        if app.id == AppId::BUILT_IN && stored.is_none() {
+            return Ok(None);
         }
-        let app = read.apps().find(id.app_of_test_provider()).await?;
-        let app = app.filter(|app| app.id != AppId::BUILT_IN);
-        app.map(|app| built_in(app.id)).transpose()
+        enabled(&app)?;
+        Ok(Some(match stored {
+            Some(stored) => {
+                let opened = self.open_connection(stored.connection, &stored.secret);
+                opened.await?
+            }
+            None => built_in(app.id)?,
+        }))
     }
 
     async fn open_connection(

@@ -1,4 +1,4 @@
-//! `sessions/delete_all` with `all`, and `vestry sessions end-all`: signs everyone out.
+//! `sessions/delete_all` with `all`, `vestry sessions end-all` and `vestry app disable`: signs everyone out.
 
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
@@ -8,6 +8,7 @@ use vestry_ports::store::EndedSome;
 
 use super::ended;
 use crate::kernel::fault::retried;
+use crate::kernel::source::Source;
 use crate::kernel::throttle::paced;
 use crate::{Caller, Fault, Refusal, Service};
 
@@ -24,9 +25,14 @@ impl Service {
         let (action, subject) = (ControlAction::SessionsEndAll, Subject::world(&caller.world));
         let event = self.done(&caller.into(), action, subject, &Detail::default());
         self.record_change(event).await?;
+        Ok(self.end_sessions_in(&caller.into()).await?)
+    }
+
+    /// Ends all sessions of an environment, in one transaction for each [`STEP`], and returns their number.
+    pub(crate) async fn end_sessions_in(&self, source: &Source<'_>) -> Result<u64, Fault> {
         let (mut count, mut after) = (0, None);
         loop {
-            let step = paced(retried(|| self.end_some(caller, after))).await?;
+            let step = paced(retried(|| self.end_some(source, after))).await?;
             count += step.count();
             after = step.last;
             if after.is_none() {
@@ -37,15 +43,15 @@ impl Service {
 
     async fn end_some(
         &self,
-        caller: &Caller,
+        source: &Source<'_>,
         after: Option<SessionId>,
     ) -> Result<EndedSome, Fault> {
-        let world = caller.world;
+        let world = source.world;
         let now = self.now(&world);
         let mut tx = self.ports.store.begin().await?;
         let step = tx.sessions().delete_some(&world, after, STEP, now).await?;
         let facts = ended(None, step.ids.clone(), EndReason::AppWide);
-        self.emit(&mut *tx, caller, facts).await?;
+        self.emit(&mut *tx, source.clone(), facts).await?;
         tx.commit().await?;
         Ok(step)
     }

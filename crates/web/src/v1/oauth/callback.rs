@@ -18,6 +18,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidState,
     Code::RedirectUrlMissing,
     Code::NotFound,
+    Code::FeatureDisabled,
     Code::Sealed,
 ];
 

@@ -14,6 +14,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidState,
     Code::RedirectUrlMissing,
     Code::NotFound,
+    Code::FeatureDisabled,
     Code::BodyTooLarge,
     Code::UnsupportedMediaType,
     Code::Sealed,

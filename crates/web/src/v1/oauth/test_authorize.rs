@@ -15,6 +15,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::InvalidField,
     Code::MissingField,
     Code::NotFound,
+    Code::FeatureDisabled,
     Code::Sealed,
 ];
 
