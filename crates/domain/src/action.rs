@@ -84,6 +84,8 @@ macro_rules! actions {
     (@needs WebhooksWrite) => { actions!(@manage WebhooksWrite) };
     (@needs OperatorsRead) => { actions!(@manage OperatorsRead) };
     (@needs OperatorsWrite) => { actions!(@manage OperatorsWrite) };
+    (@needs ConfigRead) => { actions!(@manage ConfigRead) };
+    (@needs ConfigWrite) => { actions!(@manage ConfigWrite) };
     (@needs $scope:ident) => { Requirement::Scope(Scope::$scope) };
     (@manage $scope:ident) => { Requirement::Management(ManagementScope::$scope) };
     (@names nothing) => { Target::Nothing };
@@ -132,6 +134,8 @@ actions! {
     }
     OperatorsRead nothing { ReadOperators }
     OperatorsWrite nothing { ManageOperators }
+    ConfigRead nothing { ReadConfig }
+    ConfigWrite nothing { ApplyConfig }
     cli nothing {
         ImportUsers ExportUsers
         ReadManagementKeys CreateManagementKey RevokeManagementKey

@@ -10,6 +10,7 @@ pub mod api_key;
 pub mod app;
 pub mod audit;
 pub mod code;
+pub mod config;
 pub mod domain_name;
 pub mod email;
 pub mod envelope;

@@ -65,6 +65,10 @@ scopes! {
     OperatorsRead "operators:read";
     /// Invite, disable and remove operators.
     OperatorsWrite "operators:write" includes OperatorsRead;
+    /// Read the configuration document of Apps.
+    ConfigRead "config:read";
+    /// Apply a configuration document: settings, redirect URLs, identity providers and webhook endpoints.
+    ConfigWrite "config:write" includes ConfigRead;
     /// Read the audit log.
     AuditRead "audit:read";
     /// Read users.

@@ -32,7 +32,15 @@ pub(crate) enum Refused {
 /// Parses a body that must be a JSON object.
 pub(crate) fn from_body<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
     let object = strict::object(body)?;
-    Ok(T::deserialize(Fields::new(Value::Object(object), Form::Json)).map_err(Invalid::from)?)
+    Ok(from_value(Value::Object(object))?)
+}
+
+/// Reads a type from a JSON value, with the errors of a body.
+///
+/// # Errors
+/// Names the field.
+pub fn from_value<T: DeserializeOwned>(value: Value) -> Result<T, Invalid> {
+    T::deserialize(Fields::new(value, Form::Json)).map_err(Invalid::from)
 }
 
 /// Deserializes query parameters, whose values are all text.

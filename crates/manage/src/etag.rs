@@ -49,6 +49,17 @@ pub(crate) fn created(view: &impl Serialize) -> Result<HttpResponse, Problem> {
     respond(HttpResponse::Created(), view)
 }
 
+/// Responds with something about an object, and the `ETag` of the object.
+pub(crate) fn object_of(
+    view: &impl Serialize,
+    object: &impl Serialize,
+) -> Result<HttpResponse, Problem> {
+    let tag = etag(&value(object)?);
+    Ok(HttpResponse::Ok()
+        .insert_header((ETAG, tag))
+        .json(value(view)?))
+}
+
 fn respond(
     mut response: HttpResponseBuilder,
     view: &impl Serialize,

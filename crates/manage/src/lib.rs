@@ -5,6 +5,7 @@
 
 mod apps;
 mod call;
+mod config;
 mod etag;
 mod fields;
 mod invitations;
@@ -30,6 +31,8 @@ pub fn endpoints() -> Vec<Endpoint> {
         ManagementKey settings get;
         ManagementKey settings put;
         ManagementKey settings patch;
+        ManagementKey config get;
+        ManagementKey config put;
         ManagementKey keys list;
         ManagementKey keys create;
         ManagementKey keys update;

@@ -3,6 +3,7 @@
 mod app;
 mod args;
 mod audit;
+mod config;
 mod installation;
 mod key;
 mod manage_key;
@@ -80,6 +81,9 @@ enum Command {
     /// Manage Apps, the containers of users, keys and wallets
     #[command(subcommand)]
     App(app::App),
+    /// Export and apply an App's configuration as one document
+    #[command(subcommand)]
+    Config(config::Config),
     /// Manage an App's secret API keys and public tokens
     #[command(subcommand)]
     Key(key::Key),
@@ -160,6 +164,7 @@ impl Cli {
                 administer(file, async |on| command.run(&on.settings.database).await)
             }
             Command::App(command) => administer(file, async |on| command.run(on).await),
+            Command::Config(command) => administer(file, async |on| command.run(on).await),
             Command::Key(command) => administer(file, async |on| command.run(on).await),
             Command::ManageKey(command) => administer(file, async |on| command.run(on).await),
             Command::Operator(command) => administer(file, async |on| command.run(on).await),

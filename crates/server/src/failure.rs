@@ -22,6 +22,8 @@ enum Kind {
     Usage,
     /// Exit code 1; the output on stdout already describes the problem.
     Reported,
+    /// Exit code 3; the output on stdout lists the differences.
+    Differs,
 }
 
 impl Failure {
@@ -53,6 +55,14 @@ impl Failure {
         }
     }
 
+    /// A comparison that has found differences and printed them.
+    pub(crate) fn differs(message: impl Into<String>) -> Self {
+        Self {
+            kind: Kind::Differs,
+            ..Self::new(message)
+        }
+    }
+
     /// Converts an error of a use case. `message` describes the state after a fault.
     pub(crate) fn of(error: Refusal, message: &str) -> Self {
         match error {
@@ -69,17 +79,18 @@ impl Failure {
         self
     }
 
-    /// The exit code: 1 for failure, 2 for wrong usage.
+    /// The exit code: 1 for failure, 2 for wrong usage, 3 for differences.
     pub(crate) const fn exit_code(&self) -> u8 {
         match self.kind {
             Kind::Failed | Kind::Reported => 1,
             Kind::Usage => Self::WRONG_USAGE,
+            Kind::Differs => 3,
         }
     }
 
     /// Whether stdout already contains the result.
     pub(crate) fn is_reported(&self) -> bool {
-        self.kind == Kind::Reported
+        matches!(self.kind, Kind::Reported | Kind::Differs)
     }
 }
 

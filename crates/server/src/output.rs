@@ -20,7 +20,7 @@ pub(crate) enum Format {
 pub(crate) struct Output {
     /// The result as JSON and as text for people, unless it was printed while the command ran.
     result: Option<(Value, String)>,
-    failure: Option<String>,
+    failure: Option<Failure>,
 }
 
 impl Output {
@@ -42,7 +42,13 @@ impl Output {
 
     /// If there is a failure, the command fails with it after printing its result.
     pub(crate) fn failing(mut self, failure: Option<impl Into<String>>) -> Self {
-        self.failure = failure.map(Into::into);
+        self.failure = failure.map(Failure::reported);
+        self
+    }
+
+    /// The command fails after printing its result, because it has found differences.
+    pub(crate) fn differing(mut self, message: impl Into<String>) -> Self {
+        self.failure = Some(Failure::differs(message));
         self
     }
 
@@ -56,8 +62,7 @@ impl Output {
             };
             print_line(text.trim_end_matches('\n'))?;
         }
-        self.failure
-            .map_or(Ok(()), |failure| Err(Failure::reported(failure)))
+        self.failure.map_or(Ok(()), Err)
     }
 }
 

@@ -213,6 +213,12 @@ impl Principal {
         }
     }
 
+    /// Whether a management key covers a part of the deployment. Any other principal that reaches it does.
+    pub(crate) fn covers(&self, extent: impl Into<Extent>) -> bool {
+        let key = self.as_management_key();
+        key.is_none_or(|key| covers(key, extent.into()).is_ok())
+    }
+
     /// Whether the principal reaches an App, in some environment.
     pub(crate) fn reaches_app(&self, app: AppId) -> bool {
         match &self.identity {

@@ -243,28 +243,42 @@ impl Service {
             updated_at: now,
             ..change.applied(&before, now)?
         };
-        if is_weaker(&app.settings, &before.settings) {
-            by.authorize(Action::WeakenSettings, id)?;
-        }
-        let (names, detail) = difference(&before, &app)?;
-        if names.0.is_empty() {
+        if !self.write_app(by, &mut tx, &before, &app).await? {
             return Ok(before);
         }
-        if !tx.apps().update(&app).await? {
+        tx.commit().await?;
+        Ok(app)
+    }
+
+    /// Writes a locked App in an open transaction; `false` if no value differs.
+    pub(super) async fn write_app(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        before: &App,
+        app: &App,
+    ) -> Result<bool, Refusal> {
+        if is_weaker(&app.settings, &before.settings) {
+            by.authorize(Action::WeakenSettings, app.id)?;
+        }
+        let (names, detail) = difference(before, app)?;
+        if names.0.is_empty() {
+            return Ok(false);
+        }
+        if !tx.apps().update(app).await? {
             return Err(Refusal::NotFound("app"));
         }
         let fact = Fact::app_updated(names);
-        self.emit_in_both_environments(&mut *tx, by, id, fact)
+        self.emit_in_both_environments(&mut **tx, by, app.id, fact)
             .await?;
-        self.note_in_both(by, &mut tx, id, ControlAction::AppUpdate, &detail);
-        tx.commit().await?;
-        Ok(app)
+        self.note_in_both(by, tx, app.id, ControlAction::AppUpdate, &detail);
+        Ok(true)
     }
 }
 
 impl AppChange {
     /// Returns a copy of the App with the change applied.
-    fn applied(&self, app: &App, now: Timestamp) -> Result<App, Refusal> {
+    pub(super) fn applied(&self, app: &App, now: Timestamp) -> Result<App, Refusal> {
         let mut app = app.clone();
         if let Some(disabled) = self.disabled {
             app.disabled_at = disabled.then(|| app.disabled_at.unwrap_or(now));
@@ -303,7 +317,7 @@ const fn is_weaker(after: &AppSettings, before: &AppSettings) -> bool {
         || (before.require_named_scopes && !after.require_named_scopes)
 }
 
-fn json(settings: &AppSettings) -> Result<Value, Fault> {
+pub(super) fn json(settings: &AppSettings) -> Result<Value, Fault> {
     serde_json::to_value(settings).map_err(|error| Fault::Internal(Box::new(error)))
 }
 

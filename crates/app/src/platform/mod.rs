@@ -1,6 +1,7 @@
 //! What operators set up and maintain: Apps, API keys, redirect URLs, providers, signing keys, webhooks, the vault, rotation and retention.
 
 pub mod apps;
+pub mod config;
 pub mod keys;
 pub mod providers;
 pub mod redirect_urls;
@@ -13,6 +14,7 @@ pub mod vault;
 pub mod webhooks;
 
 pub use apps::{AppChange, SettingsChange};
+pub use config::ConfigPlan;
 pub use keys::NewApiKey;
 pub use providers::{ListedConnection, NewConnection};
 pub use vestry_ports::store::RedirectUrl;

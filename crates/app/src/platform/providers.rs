@@ -12,6 +12,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, World};
 use vestry_ports::store::{Repositories, StoredConnection};
 
+use crate::kernel::change::Change;
 use crate::kernel::fault::retried;
 use crate::kernel::precondition::Precondition;
 use crate::kernel::provider_connection::secret_place;
@@ -150,23 +151,37 @@ impl Service {
         if is_same && !has_new_secret {
             return known.ok_or(NO_PROVIDER);
         }
+        self.write_provider(by, &mut tx, known.as_ref(), &stored, has_new_secret)
+            .await?;
+        tx.commit().await?;
+        Ok(stored.connection)
+    }
+
+    /// Writes a connection in an open transaction.
+    pub(super) async fn write_provider(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        known: Option<&Connection>,
+        stored: &StoredConnection,
+        has_new_secret: bool,
+    ) -> Result<(), Refusal> {
         let connections = tx.provider_connections();
         let is_stored = match known {
-            Some(_) => connections.update(&stored).await?,
-            None => connections.insert(&stored).await?,
+            Some(_) => connections.update(stored).await?,
+            None => connections.insert(stored).await?,
         };
         if !is_stored {
             // A concurrent command set or removed the connection.
             return Err(Fault::LostRace.into());
         }
-        let fact = Fact::provider_set(wanted.name.clone());
-        self.emit(&mut *tx, by.at(wanted.world), [fact]).await?;
-        let detail = changes(known.as_ref(), &stored.connection, has_new_secret)?;
-        let action = ControlAction::ProviderSet;
-        let subject = Subject::provider(&wanted.name);
-        tx.note(self.done(&by.at(wanted.world), action, subject, &detail));
-        tx.commit().await?;
-        Ok(stored.connection)
+        let Connection { world, name, .. } = &stored.connection;
+        let fact = Fact::provider_set(name.clone());
+        self.emit(&mut **tx, by.at(*world), [fact]).await?;
+        let detail = changes(known, &stored.connection, has_new_secret)?;
+        let (action, subject) = (ControlAction::ProviderSet, Subject::provider(name));
+        tx.note(self.done(&by.at(*world), action, subject, &detail));
+        Ok(())
     }
 
     /// Checks under the App's lock that the connection is still as it was read, and as the caller expects.
@@ -272,14 +287,26 @@ impl Service {
         if !is_expected(&Some(self.listed_connection(known.connection))) {
             return Err(Refusal::PreconditionFailed);
         }
+        self.delete_provider(by, &mut tx, world, name).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Removes a connection in an open transaction.
+    pub(super) async fn delete_provider(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        world: World,
+        name: &ProviderName,
+    ) -> Result<(), Refusal> {
         if !tx.provider_connections().remove(&world, name).await? {
             return Err(NO_PROVIDER);
         }
         let fact = Fact::provider_removed(name.clone());
-        self.emit(&mut *tx, by.at(world), [fact]).await?;
+        self.emit(&mut **tx, by.at(world), [fact]).await?;
         let (action, subject) = (ControlAction::ProviderRemove, Subject::provider(name));
         tx.note(self.done(&by.at(world), action, subject, &Detail::default()));
-        Ok(tx.commit().await?)
+        Ok(())
     }
 
     fn listed_connection(&self, connection: Connection) -> ListedConnection {
@@ -292,7 +319,7 @@ impl Service {
 
 /// Whether the client secret is sent to the same places in the same way. Otherwise the stored one is not used, because a change of the
 /// connection could send it to an attacker.
-fn is_sent_alike(before: &Connection, after: &Connection) -> bool {
+pub(super) fn is_sent_alike(before: &Connection, after: &Connection) -> bool {
     let place = |connection: &Connection| {
         let settings = &connection.settings;
         ConnectionSettings {

@@ -9,6 +9,7 @@ use vestry_domain::redirect::{RedirectKind, RedirectTarget};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
+use crate::kernel::change::Change;
 use crate::kernel::fault::retried;
 use crate::{Fault, Principal, Refusal, Service};
 
@@ -32,14 +33,7 @@ impl Service {
     ) -> Result<RedirectUrl, Refusal> {
         by.authorize(Action::AddRedirectUrl, world)?;
         let now = self.ports.clock.machine();
-        let target = RedirectTarget::register(url)?;
-        if is_default && target.is_pattern() {
-            return Err(Invalid::value(
-                "url",
-                "a URL with a wildcard cannot be the default; register an exact URL as the default",
-            )
-            .into());
-        }
+        let target = registered_target(url, is_default)?;
         let url = RedirectUrl {
             id: self.new_id(now),
             world,
@@ -57,12 +51,8 @@ impl Service {
         url: &RedirectUrl,
     ) -> Result<RedirectUrl, Refusal> {
         self.app(url.world.app_id).await?;
-        let mut tx = self.begin_change([url.world]).await?;
-        if tx.redirect_urls().insert(url).await? {
-            let fact = Fact::redirect_url_added(url.id, url.kind);
-            self.emit(&mut *tx, by.at(url.world), [fact]).await?;
-            let action = ControlAction::RedirectUrlAdd;
-            tx.note(self.done(&by.at(url.world), action, url.id, &described(url)));
+        let (mut tx, _app) = self.begin_with_app(url.world).await?;
+        if self.insert_redirect_url(by, &mut tx, url).await? {
             tx.commit().await?;
             return Ok(url.clone());
         }
@@ -75,15 +65,44 @@ impl Service {
         let mut known = known.ok_or(Fault::LostRace)?;
         if url.is_default && !known.is_default {
             known.is_default = true;
-            tx.redirect_urls()
-                .remove(known.world.app_id, known.id)
-                .await?;
-            tx.redirect_urls().insert(&known).await?;
-            let action = ControlAction::RedirectUrlUpdate;
-            tx.note(self.done(&by.at(known.world), action, known.id, &described(&known)));
+            self.rewrite_redirect_url(by, &mut tx, &known).await?;
             tx.commit().await?;
         }
         Ok(known)
+    }
+
+    /// Inserts a URL in an open transaction; `false` if it is registered already.
+    pub(super) async fn insert_redirect_url(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        url: &RedirectUrl,
+    ) -> Result<bool, Refusal> {
+        if !tx.redirect_urls().insert(url).await? {
+            return Ok(false);
+        }
+        let fact = Fact::redirect_url_added(url.id, url.kind);
+        self.emit(&mut **tx, by.at(url.world), [fact]).await?;
+        let action = ControlAction::RedirectUrlAdd;
+        tx.note(self.done(&by.at(url.world), action, url.id, &described(url)));
+        Ok(true)
+    }
+
+    /// Makes a URL the default or not, in an open transaction.
+    pub(super) async fn rewrite_redirect_url(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        url: &RedirectUrl,
+    ) -> Result<(), Refusal> {
+        // A removed URL stays removed.
+        if !tx.redirect_urls().remove(url.world.app_id, url.id).await? {
+            return Err(NO_URL);
+        }
+        tx.redirect_urls().insert(url).await?;
+        let action = ControlAction::RedirectUrlUpdate;
+        tx.note(self.done(&by.at(url.world), action, url.id, &described(url)));
+        Ok(())
     }
 
     /// Lists the registered URLs of an App or one of its environments, oldest first.
@@ -136,14 +155,8 @@ impl Service {
             is_default: true,
             ..known
         };
-        let mut tx = self.begin_change([url.world]).await?;
-        // A removed URL stays removed.
-        if !tx.redirect_urls().remove(url.world.app_id, id).await? {
-            return Err(NO_URL);
-        }
-        tx.redirect_urls().insert(&url).await?;
-        let action = ControlAction::RedirectUrlUpdate;
-        tx.note(self.done(&by.at(url.world), action, id, &described(&url)));
+        let (mut tx, _app) = self.begin_with_app(url.world).await?;
+        self.rewrite_redirect_url(by, &mut tx, &url).await?;
         tx.commit().await?;
         Ok(url)
     }
@@ -172,16 +185,39 @@ impl Service {
         let Some(url) = known.into_iter().find(|url| url.id == id) else {
             return Err(NO_URL);
         };
-        let mut tx = self.begin_change([url.world]).await?;
-        if !tx.redirect_urls().remove(url.world.app_id, id).await? {
-            return Err(NO_URL);
-        }
-        let fact = Fact::redirect_url_removed(id);
-        self.emit(&mut *tx, by.at(url.world), [fact]).await?;
-        let action = ControlAction::RedirectUrlRemove;
-        tx.note(self.done(&by.at(url.world), action, id, &described(&url)));
+        let (mut tx, _app) = self.begin_with_app(url.world).await?;
+        self.delete_redirect_url(by, &mut tx, &url).await?;
         Ok(tx.commit().await?)
     }
+
+    /// Removes a URL in an open transaction.
+    pub(super) async fn delete_redirect_url(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        url: &RedirectUrl,
+    ) -> Result<(), Refusal> {
+        if !tx.redirect_urls().remove(url.world.app_id, url.id).await? {
+            return Err(NO_URL);
+        }
+        let fact = Fact::redirect_url_removed(url.id);
+        self.emit(&mut **tx, by.at(url.world), [fact]).await?;
+        let action = ControlAction::RedirectUrlRemove;
+        tx.note(self.done(&by.at(url.world), action, url.id, &described(url)));
+        Ok(())
+    }
+}
+
+/// Parses a URL to register.
+pub(super) fn registered_target(url: &str, is_default: bool) -> Result<RedirectTarget, Invalid> {
+    let target = RedirectTarget::register(url)?;
+    if is_default && target.is_pattern() {
+        return Err(Invalid::value(
+            "url",
+            "a URL with a wildcard cannot be the default; register an exact URL as the default",
+        ));
+    }
+    Ok(target)
 }
 
 fn described(url: &RedirectUrl) -> Detail {

@@ -98,7 +98,7 @@ pub enum Replayed {
     Delivery(WebhookDeliveryId),
 }
 
-fn checked_name(name: Option<String>) -> Result<Option<String>, Invalid> {
+pub(super) fn checked_name(name: Option<String>) -> Result<Option<String>, Invalid> {
     let is_fit = |name: &String| {
         (1..=NAME_LENGTH).contains(&name.chars().count()) && !name.chars().any(char::is_control)
     };
@@ -111,7 +111,7 @@ fn checked_name(name: Option<String>) -> Result<Option<String>, Invalid> {
     }
 }
 
-fn parsed_types(names: &[String]) -> Result<EventTypes, Invalid> {
+pub(super) fn parsed_types(names: &[String]) -> Result<EventTypes, Invalid> {
     EventTypes::parse(names.iter().map(String::as_str))
 }
 
@@ -150,7 +150,7 @@ impl Service {
         Ok((listed, secret.text()))
     }
 
-    async fn new_secret(
+    pub(super) async fn new_secret(
         &self,
         world: World,
         endpoint_id: WebhookEndpointId,
@@ -182,7 +182,21 @@ impl Service {
         secret: &SealedSecret,
     ) -> Result<(), Refusal> {
         let world = endpoint.world;
-        let (mut tx, app) = self.begin_with(world).await?;
+        let (mut tx, app) = self.begin_with_app(world).await?;
+        self.insert_webhook(by, &mut tx, endpoint, secret).await?;
+        name_events(&mut *tx, &app).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Inserts an endpoint in an open transaction that holds the App's lock.
+    pub(super) async fn insert_webhook(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        endpoint: &Endpoint,
+        secret: &SealedSecret,
+    ) -> Result<(), Refusal> {
+        let world = endpoint.world;
         if !tx.webhook_endpoints().insert(endpoint).await? {
             return Err(Refusal::Duplicate("webhook endpoint"));
         }
@@ -193,16 +207,15 @@ impl Service {
             return Err(Invalid::value("url", message).into());
         }
         tx.webhook_endpoints().insert_secret(secret).await?;
-        name_events(&mut *tx, &app).await?;
         let fact = Fact::webhook_endpoint_created(endpoint.id);
-        self.emit(&mut *tx, by.at(world), [fact]).await?;
+        self.emit(&mut **tx, by.at(world), [fact]).await?;
         let action = ControlAction::WebhookEndpointCreate;
         tx.note(self.done(&by.at(world), action, endpoint.id, &changes(None, endpoint)));
-        Ok(tx.commit().await?)
+        Ok(())
     }
 
-    /// Begins a transaction that changes endpoints. The lock on the App serialises it with concurrent changes.
-    async fn begin_with(&self, world: World) -> Result<(Change<'_>, App), Refusal> {
+    /// Begins a transaction that changes the configuration of an environment. The lock on the App serialises it with concurrent changes.
+    pub(super) async fn begin_with_app(&self, world: World) -> Result<(Change<'_>, App), Refusal> {
         let mut tx = self.begin_change([world]).await?;
         let app = tx.apps().lock(world.app_id).await?;
         Ok((tx, app.ok_or(Refusal::NotFound("app"))?))
@@ -303,25 +316,44 @@ impl Service {
         is_expected: Precondition<'_, ListedEndpoint>,
     ) -> Result<(), Refusal> {
         let world = self.show_webhook(by, of, id).await?.endpoint.world;
-        let (mut tx, app) = self.begin_with(world).await?;
+        let (mut tx, app) = self.begin_with_app(world).await?;
         let known = self.expected(&mut *tx, world, id, is_expected).await?;
         let mut wanted = known.clone();
-        let mut changed = Vec::new();
         if let Some(url) = change.url {
             wanted.url = EndpointUrl::parse(&url, known.world.environment)?;
-            changed.extend((wanted.url != known.url).then_some("url"));
         }
         if let Some(name) = change.name {
             wanted.name = checked_name(name)?;
-            changed.extend((wanted.name != known.name).then_some("name"));
         }
         if let Some(types) = change.types {
             wanted.types = parsed_types(&types)?;
-            changed.extend((wanted.types != known.types).then_some("types"));
         }
-        if changed.is_empty() {
+        if !self.write_webhook(by, &mut tx, &known, wanted).await? {
             return Ok(());
         }
+        name_events(&mut *tx, &app).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Writes the URL, name and types of an endpoint in an open transaction; `false` if none differs.
+    pub(super) async fn write_webhook(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        known: &Endpoint,
+        mut wanted: Endpoint,
+    ) -> Result<bool, Refusal> {
+        let fields = [
+            ("url", wanted.url != known.url),
+            ("name", wanted.name != known.name),
+            ("types", wanted.types != known.types),
+        ];
+        let changed = fields.into_iter().filter(|(_, differs)| *differs);
+        let changed: Vec<_> = changed.map(|(name, _)| name.to_owned()).collect();
+        if changed.is_empty() {
+            return Ok(false);
+        }
+        let id = known.id;
         // Always increase it: concurrent changes are detected by comparing `updated_at`.
         let later = known.updated_at + Seconds(1);
         wanted.updated_at = self.ports.clock.machine().max(later);
@@ -331,14 +363,12 @@ impl Service {
             Changed::Taken => return Err(Refusal::Duplicate("webhook endpoint")),
             Changed::Lost => return Err(Fault::LostRace.into()),
         }
-        name_events(&mut *tx, &app).await?;
-        let names = changed.into_iter().map(str::to_owned).collect();
-        let fact = Fact::webhook_endpoint_updated(id, ChangedFields(names));
-        self.emit(&mut *tx, by.at(known.world), [fact]).await?;
+        let fact = Fact::webhook_endpoint_updated(id, ChangedFields(changed));
+        self.emit(&mut **tx, by.at(known.world), [fact]).await?;
         let action = ControlAction::WebhookEndpointUpdate;
-        let detail = changes(Some(&known), &wanted);
+        let detail = changes(Some(known), &wanted);
         tx.note(self.done(&by.at(known.world), action, id, &detail));
-        Ok(tx.commit().await?)
+        Ok(true)
     }
 
     /// Creates a new signing secret, returned only here.
@@ -412,7 +442,7 @@ impl Service {
         }
         let is_enabled = retried(|| async {
             let now = self.ports.clock.machine();
-            let (mut tx, app) = self.begin_with(world).await?;
+            let (mut tx, app) = self.begin_with_app(world).await?;
             if !tx.webhook_endpoints().enable(&world, id, now).await? {
                 return Ok::<_, Refusal>(false);
             }
@@ -449,7 +479,7 @@ impl Service {
         let (world, reason) = (endpoint.world, DisabledReason::Operator);
         retried(|| async {
             let now = self.ports.clock.machine();
-            let (mut tx, app) = self.begin_with(world).await?;
+            let (mut tx, app) = self.begin_with_app(world).await?;
             let endpoints = tx.webhook_endpoints();
             if !endpoints.disable(&world, id, reason, now).await? {
                 return Ok(());
@@ -510,22 +540,34 @@ impl Service {
         by.authorize(Action::RemoveWebhook, of)?;
         let world = self.show_webhook(by, of, id).await?.endpoint.world;
         retried(|| async {
-            let now = self.ports.clock.machine();
-            let (mut tx, app) = self.begin_with(world).await?;
+            let (mut tx, app) = self.begin_with_app(world).await?;
             self.expected(&mut *tx, world, id, is_expected).await?;
-            // Removal waits for a sequencer that holds the endpoint. After it, no new delivery can be created.
-            if !tx.webhook_endpoints().remove(&world, id).await? {
-                return Err(NO_ENDPOINT);
-            }
-            tx.deliveries().drop_waiting(&world, id, now).await?;
+            self.delete_webhook(by, &mut tx, world, id).await?;
             name_events(&mut *tx, &app).await?;
-            let fact = Fact::webhook_endpoint_deleted(id);
-            self.emit(&mut *tx, by.at(world), [fact]).await?;
-            let action = ControlAction::WebhookEndpointDelete;
-            tx.note(self.done(&by.at(world), action, id, &Detail::default()));
             Ok(tx.commit().await?)
         })
         .await
+    }
+
+    /// Removes an endpoint in an open transaction, with its pending deliveries.
+    pub(super) async fn delete_webhook(
+        &self,
+        by: &Principal,
+        tx: &mut Change<'_>,
+        world: World,
+        id: WebhookEndpointId,
+    ) -> Result<(), Refusal> {
+        let now = self.ports.clock.machine();
+        // Removal waits for a sequencer that holds the endpoint. After it, no new delivery can be created.
+        if !tx.webhook_endpoints().remove(&world, id).await? {
+            return Err(NO_ENDPOINT);
+        }
+        tx.deliveries().drop_waiting(&world, id, now).await?;
+        let fact = Fact::webhook_endpoint_deleted(id);
+        self.emit(&mut **tx, by.at(world), [fact]).await?;
+        let action = ControlAction::WebhookEndpointDelete;
+        tx.note(self.done(&by.at(world), action, id, &Detail::default()));
+        Ok(())
     }
 
     /// Sends one signed sample event, without a retry. The event is not stored in the log.
@@ -704,7 +746,7 @@ fn changes(before: Option<&Endpoint>, after: &Endpoint) -> Detail {
 }
 
 /// Updates the on-demand event types that the App's enabled endpoints name, so that events of these types are written.
-async fn name_events(tx: &mut dyn Tx, app: &App) -> StoreResult<()> {
+pub(super) async fn name_events(tx: &mut dyn Tx, app: &App) -> StoreResult<()> {
     let endpoints = tx.webhook_endpoints().list(app.id).await?;
     let enabled = endpoints
         .iter()

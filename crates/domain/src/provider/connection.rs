@@ -103,6 +103,7 @@ impl FromStr for TokenEndpointAuth {
 
 /// The Apple key that signs client secrets.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct AppleKey {
     /// The team, `iss` of the client secret.
     pub team_id: String,

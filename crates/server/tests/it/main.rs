@@ -17,6 +17,7 @@ mod app_key_rotation;
 mod audit;
 mod checkpoints;
 mod commands;
+mod config;
 mod crash;
 mod dev;
 mod documentation;

@@ -14,6 +14,7 @@ mod harness;
 mod attacks;
 mod audit;
 mod claims;
+mod config_documents;
 mod console;
 mod cors;
 mod disabled_apps;

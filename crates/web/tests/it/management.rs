@@ -241,6 +241,13 @@ async fn rows(api: &Api, app: AppId) -> Vec<Row> {
             Some(json!({"freshness_minutes": 8})),
             S::SettingsWrite,
         ),
+        row("GET", of_app(app, "/config"), None, S::ConfigRead),
+        row(
+            "PUT",
+            of_app(app, "/config"),
+            Some(json!({"test": {}})),
+            S::ConfigWrite,
+        ),
         row("GET", world("/keys"), None, S::KeysRead),
         row("POST", world("/keys"), Some(json!({})), S::KeysWrite),
         row(
@@ -421,7 +428,9 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
             (*method, *scope),
             (
                 "GET",
-                ManagementScope::AppsRead | ManagementScope::SettingsRead
+                ManagementScope::AppsRead
+                    | ManagementScope::SettingsRead
+                    | ManagementScope::ConfigRead
             )
         ) {
             refused.refuses(403, "key_not_allowed", Some("environment"));

@@ -88,13 +88,12 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let stored = read.provider_connections().find(world, name).await?;
         drop(read);
-        match stored {
-            Some(stored) => Ok(Some(
-                self.open_connection(stored.connection, &stored.secret)
-                    .await?,
-            )),
-            None => Ok(None),
-        }
+        let Some(stored) = stored else {
+            return Ok(None);
+        };
+        let opened = self.open_connection(stored.connection, &stored.secret);
+        // One that a configuration document has added has no secret yet.
+        Ok(Some(opened.await?).filter(|opened| !opened.secret.expose().is_empty()))
     }
 
     /// The connection whose callback this is. Browsers reach it without a key, so this is where a disabled App is refused.
