@@ -5,6 +5,7 @@ use std::fmt;
 use sha2::{Digest, Sha256};
 
 use crate::envelope::{Mac, Sealed, join_with_lengths};
+use crate::ids::ManagementKeyId;
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
@@ -45,15 +46,17 @@ impl IdempotencyKey {
         )
     }
 
-    /// The stored digest of the key. The same key has a different digest in each world.
-    pub fn digest(&self, world: &World) -> KeyDigest {
-        let app = world.app_id.to_string();
+    /// The stored digest of the key. The same key has a different digest in each world, and for each management key. An App's own keys
+    /// share theirs.
+    pub fn digest(&self, world: &World, by: Option<ManagementKeyId>) -> KeyDigest {
+        let (app, by) = (world.app_id.to_string(), by.map(|key| key.to_string()));
         let parts = [
             b"idempotency-key".as_slice(),
             app.as_bytes(),
             world.environment.as_str().as_bytes(),
             self.0.as_bytes(),
         ];
+        let parts = parts.into_iter().chain(by.as_deref().map(str::as_bytes));
         KeyDigest(Sha256::digest(join_with_lengths(parts)).into())
     }
 }

@@ -98,11 +98,16 @@ impl Endpoint {
 
     /// Whether responses are stored for requests with an `Idempotency-Key`.
     pub(crate) const fn takes_idempotency_key(&self) -> bool {
-        let may_change = matches!(
-            self.method,
-            HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete
-        );
-        matches!(self.auth, Auth::SecretKey) && may_change && !self.reads
+        let may_change = match self.auth {
+            Auth::SecretKey => matches!(
+                self.method,
+                HttpMethod::Post | HttpMethod::Put | HttpMethod::Patch | HttpMethod::Delete
+            ),
+            // The other calls have the same effect when they are repeated.
+            Auth::ManagementKey => matches!(self.method, HttpMethod::Post),
+            _ => false,
+        };
+        may_change && !self.reads
     }
 }
 

@@ -3,10 +3,11 @@
 use std::future::{Ready, ready};
 use std::sync::Arc;
 
-use actix_web::dev::Payload;
+use actix_web::dev::{Extensions, Payload};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
 use tracing::Instrument;
+use vestry_app::idempotency::Run;
 use vestry_app::{Principal, Refusal, Service};
 use vestry_edge::{Problem, RequestId, State};
 
@@ -30,7 +31,7 @@ impl FromRequest for Call {
         ) {
             (Some(state), Some(principal), Some(id)) => Ok(Self {
                 state: Data::clone(state),
-                principal: principal.of_request(id.shared()),
+                principal: in_run(principal, &extensions).of_request(id.shared()),
                 span: tracing::info_span!("request", id = id.as_str()),
             }),
             _ => Err(Problem::internal(
@@ -38,6 +39,14 @@ impl FromRequest for Call {
             )),
         };
         ready(call)
+    }
+}
+
+/// The principal, bound to the run of a request with an `Idempotency-Key`.
+fn in_run(principal: &Principal, extensions: &Extensions) -> Principal {
+    match extensions.get::<Arc<Run>>() {
+        Some(run) => principal.in_run(Arc::clone(run)),
+        None => principal.clone(),
     }
 }
 

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::{Mac, Place, Sealed, SecretKind};
+use vestry_domain::extent::Extent;
 use vestry_domain::idempotency::{
     Claim, IdempotencyKey, KEPT_FOR, KeyDigest, KnownKey, LEASE, RENEWED_EVERY,
 };
@@ -135,11 +136,12 @@ impl Service {
         let parts = parts(request);
         let sealer = &self.ports.sealer;
         let mac = sealer.mac(&world, SecretKind::StoredResponse, &parts);
+        let by = caller.principal.as_management_key().map(|key| key.id);
         let mut holder = [0_u8; 16];
         self.ports.entropy.fill(&mut holder);
         let claim = Claim {
             world,
-            key: key.digest(&world),
+            key: key.digest(&world, by),
             request: mac.await?,
             holder: hex::encode(holder),
             expires_at: self.now(&world) + KEPT_FOR,
@@ -201,6 +203,10 @@ impl Service {
     ) -> Result<(), BeginRunError> {
         match condition {
             ReplayGuard::Permitted(action) => caller.authorize(action)?,
+            ReplayGuard::PermittedInDeployment(action) => {
+                caller.principal.authorize(action, Extent::Deployment)?;
+            }
+            ReplayGuard::Grants(scope) => caller.principal.grant(&[scope])?,
             ReplayGuard::User(user) => {
                 if !caller.reaches_user(user) {
                     return Err(Refusal::NotFound("user").into());

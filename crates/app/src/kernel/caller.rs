@@ -118,9 +118,10 @@ impl Caller {
 
     /// Returns this caller bound to an idempotent run: its changes and its response are committed together.
     pub fn in_run(&self, run: Arc<Run>) -> Self {
-        let mut caller = self.clone();
-        caller.principal.run = Some(run);
-        caller
+        Self {
+            principal: self.principal.in_run(run),
+            ..self.clone()
+        }
     }
 
     /// Commits the last transaction of a use case.

@@ -10,7 +10,7 @@ use vestry_ports::store::Tx;
 use crate::kernel::fault::retried;
 use crate::kernel::source::Source;
 use crate::kernel::state::control_trail::{ControlTrail, NewEnds};
-use crate::{Caller, Fault, Service};
+use crate::{Fault, Principal, Service};
 
 /// A transaction that commits its changes with their audit entries.
 pub(crate) struct Change<'a> {
@@ -62,12 +62,12 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// Commits as the last transaction of a use case: see [`Caller::commit_last`].
+    /// Commits as the last transaction of a use case: see [`Caller::commit_last`](crate::Caller::commit_last).
     ///
     /// # Errors
     /// See [`Change::commit`].
-    pub(crate) async fn commit_last(self, caller: &Caller) -> Result<(), Fault> {
-        let Some(run) = &caller.principal.run else {
+    pub(crate) async fn commit_last(self, by: &Principal) -> Result<(), Fault> {
+        let Some(run) = &by.run else {
             return self.commit_with_any().await;
         };
         let (tx, ends) = self.written().await?;

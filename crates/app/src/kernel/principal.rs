@@ -95,6 +95,15 @@ impl Principal {
         }
     }
 
+    /// Returns this principal bound to an idempotent run: its changes and its response are committed together.
+    #[must_use]
+    pub fn in_run(&self, run: Arc<Run>) -> Self {
+        Self {
+            run: Some(run),
+            ..self.clone()
+        }
+    }
+
     /// Returns the principal of the command line. It has every right.
     pub fn cli() -> &'static Self {
         static CLI: Principal = Principal::of(Identity::Cli);
@@ -132,6 +141,7 @@ impl Principal {
         action: Action,
         extent: impl Into<Extent>,
     ) -> Result<(), Refusal> {
+        let extent = extent.into();
         match &self.identity {
             Identity::ApiKey(key) => {
                 has_scope(key, action)?;
@@ -144,7 +154,7 @@ impl Principal {
             }
             Identity::ManagementKey(key) => {
                 has_management_scope(key, action)?;
-                covers(key, extent.into())?;
+                covers(key, extent)?;
             }
             Identity::Operator { operator, is_fresh } => {
                 let right = action.right().ok_or(Refusal::RoleNotAllowed)?;
@@ -152,7 +162,10 @@ impl Principal {
             }
             Identity::Cli | Identity::System => {}
         }
-        self.record_guard(ReplayGuard::Permitted(action));
+        self.record_guard(match extent {
+            Extent::Deployment => ReplayGuard::PermittedInDeployment(action),
+            Extent::App(_) | Extent::World(_) => ReplayGuard::Permitted(action),
+        });
         Ok(())
     }
 
@@ -343,6 +356,7 @@ impl Principal {
             if !needed.is_some_and(|needed| key.rights.allow(needed)) {
                 return Err(Refusal::Restricted(Restriction::ManagementScope(needed)));
             }
+            self.record_guard(ReplayGuard::Grants(*scope));
         }
         Ok(())
     }

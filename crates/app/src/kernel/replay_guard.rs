@@ -4,6 +4,7 @@
 //! with the call's run. What the call consumed is not included: a code works once, and a caller who lost the response must still get it.
 
 use vestry_domain::action::Action;
+use vestry_domain::api_key::Scope;
 use vestry_domain::ids::{UserId, WalletId};
 use vestry_domain::session::Proof;
 use vestry_domain::wallet::WalletType;
@@ -11,8 +12,12 @@ use vestry_domain::wallet::WalletType;
 /// A precondition. If it no longer holds, its refusal becomes the response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ReplayGuard {
-    /// The principal may do this.
+    /// The principal may do this in the world of the call.
     Permitted(Action),
+    /// The principal may do this, which concerns the deployment as a whole.
+    PermittedInDeployment(Action),
+    /// The principal may give this scope to an API key.
+    Grants(Scope),
     /// The key's restrictions allow this user.
     User(UserId),
     /// The key's restrictions allow this wallet of this user.
@@ -98,6 +103,10 @@ impl ReplayGuard {
     pub(crate) fn written(&self) -> String {
         match self {
             Self::Permitted(action) => format!("permitted {}", action.as_str()),
+            Self::PermittedInDeployment(action) => {
+                format!("permitted-in-deployment {}", action.as_str())
+            }
+            Self::Grants(scope) => format!("grants {scope}"),
             Self::User(user) => format!("user {user}"),
             Self::Wallet(wallet, owner) => format!("wallet {wallet} {owner}"),
             Self::NotUser(user) => format!("not-user {user}"),
@@ -117,6 +126,10 @@ impl ReplayGuard {
         let words: Vec<&str> = text.split(' ').collect();
         Some(match words.as_slice() {
             ["permitted", action] => Self::Permitted(Action::parse(action)?),
+            ["permitted-in-deployment", action] => {
+                Self::PermittedInDeployment(Action::parse(action)?)
+            }
+            ["grants", scope] => Self::Grants(scope.parse().ok()?),
             ["user", user] => Self::User(user.parse().ok()?),
             ["wallet", wallet, owner] => Self::Wallet(wallet.parse().ok()?, owner.parse().ok()?),
             ["not-user", user] => Self::NotUser(user.parse().ok()?),

@@ -6,6 +6,7 @@ use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::{Id, TotpId, UserId, WebauthnCredentialId};
+use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Secret, Timestamp};
 
@@ -20,6 +21,7 @@ use crate::identity::passwords::{UpdatePassword, VerifyPassword};
 use crate::identity::sessions::{IssuedSession, SessionFields, SessionNamed};
 use crate::identity::totps::{CreateTotp, CreatedTotp, PresentedTotp, VerifyTotp, VerifyTotpError};
 use crate::kernel::built_in::{self, ABSOLUTE_MINUTES};
+use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::kernel::refusal::has_common;
 use crate::{Fault, Principal, Refusal, Service};
@@ -113,11 +115,17 @@ impl Service {
         drop(read);
         if !has_key {
             let app = built_in::app(&self.settings);
-            let now = self.machine_time();
-            self.make_signing_key(Principal::system(), &app, WORLD, now)
-                .await?;
+            let key = self.new_signing_key(&app, WORLD, self.machine_time()).await?;
+            retried(|| self.store_own_signing_key(&key)).await?;
         }
         Ok(())
+    }
+
+    async fn store_own_signing_key(&self, key: &SigningKey) -> Result<(), Fault> {
+        let mut tx = self.begin_change([WORLD]).await?;
+        tx.signing_keys().insert(key).await?;
+        tx.note(self.signing_key_made(Principal::system(), key));
+        tx.commit().await
     }
 
     /// Returns a random value for a browser without a session, to which its forms are bound.

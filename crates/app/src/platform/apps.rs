@@ -8,7 +8,7 @@ use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::TestClock;
-use vestry_domain::{Environment, Invalid, Timestamp, World, number};
+use vestry_domain::{Environment, Invalid, Timestamp, number};
 
 use crate::kernel::change::{Change, worlds_of};
 use crate::kernel::fault::retried;
@@ -55,12 +55,6 @@ impl Service {
             updated_at: now,
         };
         retried(|| self.store_app(by, &app)).await?;
-        // Signing keys are encrypted under the App keys, so those come first. If a run stops in between, `signing-key rotate` creates the
-        // missing ones.
-        for environment in Environment::ALL {
-            self.make_signing_key(by, &app, World::new(app.id, environment), now)
-                .await?;
-        }
         Ok(app)
     }
 
@@ -69,6 +63,10 @@ impl Service {
         let custodian = &self.ports.custodian;
         let keys = custodian.mint_app_keys(app.id, app.created_at).await;
         let keys = keys.map_err(Fault::from)?;
+        let mut signing_keys = Vec::with_capacity(Environment::ALL.len());
+        for world in worlds_of(app.id) {
+            signing_keys.push(self.new_signing_key(app, world, app.created_at).await?);
+        }
         let mut tx = self.begin_change(worlds_of(app.id)).await?;
         tx.apps().insert(app).await?;
         for key in &keys {
@@ -77,11 +75,17 @@ impl Service {
         for key in &keys {
             tx.app_keys().insert(key).await?;
         }
+        for key in &signing_keys {
+            tx.signing_keys().insert(key).await?;
+        }
         self.emit_in_both_environments(&mut *tx, by, app.id, Fact::app_created())
             .await?;
         let detail = Detail::default().with("name", app.name.as_str());
         self.note_in_both(by, &mut tx, app.id, ControlAction::AppCreate, &detail);
-        Ok(tx.commit().await?)
+        for key in &signing_keys {
+            tx.note(self.signing_key_made(by, key));
+        }
+        Ok(tx.commit_last(by).await?)
     }
 
     /// Records an action on the App as a whole in the control chains of both environments.

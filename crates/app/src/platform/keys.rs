@@ -77,7 +77,7 @@ impl Service {
         self.emit(&mut *tx, by.at(record.world), [created]).await?;
         let action = ControlAction::ApiKeyCreate;
         tx.note(self.done(&by.at(record.world), action, record.id, &described(record)));
-        tx.commit().await
+        tx.commit_last(by).await
     }
 
     /// Lists the API keys of an App or one of its environments, oldest first.
@@ -208,7 +208,7 @@ impl Service {
         let detail = described(&record).with("replaces", old.to_string());
         let action = ControlAction::ApiKeyRotate;
         tx.note(self.done(&by.at(record.world), action, record.id, &detail));
-        tx.commit().await?;
+        tx.commit_last(by).await?;
         Ok(record)
     }
 

@@ -53,7 +53,7 @@ impl Service {
         self.app(url.world.app_id).await?;
         let (mut tx, _app) = self.begin_with_app(url.world).await?;
         if self.insert_redirect_url(by, &mut tx, url).await? {
-            tx.commit().await?;
+            tx.commit_last(by).await?;
             return Ok(url.clone());
         }
         let known = tx.redirect_urls().list(url.world.app_id).await?;
@@ -66,7 +66,7 @@ impl Service {
         if url.is_default && !known.is_default {
             known.is_default = true;
             self.rewrite_redirect_url(by, &mut tx, &known).await?;
-            tx.commit().await?;
+            tx.commit_last(by).await?;
         }
         Ok(known)
     }

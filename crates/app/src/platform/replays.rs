@@ -154,7 +154,7 @@ impl Service {
         }
         let action = ControlAction::WebhookEndpointReplay;
         tx.note(self.done(&by.at(world), action, endpoint, detail));
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 
     /// Lists the replays of an endpoint, newest first.

@@ -63,8 +63,7 @@ impl Service {
             now + PUBLISHED_BEFORE_USE
         };
         let key = self.new_signing_key(&app, world, active_from).await?;
-        let fact = || Some(Fact::signing_key_rotated(key.id));
-        retried(|| self.store_signing_key(by, &key, fact())).await?;
+        retried(|| self.store_signing_key(by, &key)).await?;
         Ok(key)
     }
 
@@ -133,24 +132,12 @@ impl Service {
         }
         let action = ControlAction::SigningKeyRevoke;
         tx.note(self.done(&by.at(*world), action, id, &Detail::default()));
-        tx.commit().await?;
+        tx.commit_last(by).await?;
         Ok(Revocation::Done)
     }
 
-    /// Creates the first signing key of an environment.
-    pub(crate) async fn make_signing_key(
-        &self,
-        by: &Principal,
-        app: &App,
-        world: World,
-        active_from: Timestamp,
-    ) -> Result<SigningKey, Refusal> {
-        let key = self.new_signing_key(app, world, active_from).await?;
-        retried(|| self.store_signing_key(by, &key, None)).await?;
-        Ok(key)
-    }
-
-    async fn new_signing_key(
+    /// Generates a signing key. Nothing is stored.
+    pub(crate) async fn new_signing_key(
         &self,
         app: &App,
         world: World,
@@ -164,20 +151,17 @@ impl Service {
         Ok(made.await?)
     }
 
-    async fn store_signing_key(
-        &self,
-        by: &Principal,
-        key: &SigningKey,
-        fact: Option<Fact>,
-    ) -> Result<(), Refusal> {
+    async fn store_signing_key(&self, by: &Principal, key: &SigningKey) -> Result<(), Refusal> {
         let mut tx = self.begin_change([key.world]).await?;
         tx.signing_keys().insert(key).await?;
-        self.emit(&mut *tx, by.at(key.world), fact).await?;
+        let fact = Fact::signing_key_rotated(key.id);
+        self.emit(&mut *tx, by.at(key.world), [fact]).await?;
         tx.note(self.signing_key_made(by, key));
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 
-    fn signing_key_made(&self, by: &Principal, key: &SigningKey) -> ControlEvent {
+    /// Builds the entry about a new signing key.
+    pub(crate) fn signing_key_made(&self, by: &Principal, key: &SigningKey) -> ControlEvent {
         let detail = Detail::default()
             .with("algorithm", key.algorithm.as_str())
             .with("active_from", key.active_from.unix());

@@ -185,7 +185,7 @@ impl Service {
         let (mut tx, app) = self.begin_with_app(world).await?;
         self.insert_webhook(by, &mut tx, endpoint, secret).await?;
         name_events(&mut *tx, &app).await?;
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 
     /// Inserts an endpoint in an open transaction that holds the App's lock.
@@ -420,7 +420,7 @@ impl Service {
         let detail = Detail::default().with("previous_secret_expires_at", until.unix());
         let action = ControlAction::WebhookEndpointRotateSecret;
         tx.note(self.done(&by.at(world), action, endpoint, &detail));
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 
     /// Enables an endpoint and clears its failure history. An enabled endpoint is left unchanged.
@@ -440,11 +440,11 @@ impl Service {
         if resume == Resume::All {
             self.throttle_held(world, id).await?;
         }
-        let is_enabled = retried(|| async {
+        let enabled = retried(|| async {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with_app(world).await?;
             if !tx.webhook_endpoints().enable(&world, id, now).await? {
-                return Ok::<_, Refusal>(false);
+                return self.listed_one(&mut *tx, world, id).await;
             }
             name_events(&mut *tx, &app).await?;
             if resume == Resume::Nothing {
@@ -455,13 +455,14 @@ impl Service {
             let detail = Detail::default().with("discard_pending", resume == Resume::Nothing);
             let action = ControlAction::WebhookEndpointEnable;
             tx.note(self.done(&by.at(world), action, id, &detail));
-            tx.commit().await?;
-            Ok(true)
+            let enabled = self.listed_one(&mut *tx, world, id).await?;
+            tx.commit_last(by).await?;
+            Ok(enabled)
         });
-        if is_enabled.await? {
-            self.ring_for(world, id);
-        }
-        self.show_webhook(by, of, id).await
+        let enabled = enabled.await?;
+        // In an idempotent run the commit comes later. The workers look for due deliveries every second anyway.
+        self.ring_for(world, id);
+        Ok(enabled)
     }
 
     /// Disables an endpoint. Pending deliveries are held for 30 days.
@@ -482,7 +483,7 @@ impl Service {
             let (mut tx, app) = self.begin_with_app(world).await?;
             let endpoints = tx.webhook_endpoints();
             if !endpoints.disable(&world, id, reason, now).await? {
-                return Ok(());
+                return self.listed_one(&mut *tx, world, id).await;
             }
             name_events(&mut *tx, &app).await?;
             let fact = Fact::webhook_endpoint_disabled(id, reason);
@@ -490,10 +491,22 @@ impl Service {
             let detail = Detail::default().with("reason", reason.as_str());
             let action = ControlAction::WebhookEndpointDisable;
             tx.note(self.done(&by.at(world), action, id, &detail));
-            Ok::<_, Refusal>(tx.commit().await?)
+            let disabled = self.listed_one(&mut *tx, world, id).await?;
+            tx.commit_last(by).await?;
+            Ok(disabled)
         })
-        .await?;
-        self.show_webhook(by, of, id).await
+        .await
+    }
+
+    async fn listed_one(
+        &self,
+        read: &mut dyn Repositories,
+        world: World,
+        id: WebhookEndpointId,
+    ) -> Result<ListedEndpoint, Refusal> {
+        let listed = self.listed(read, world.into()).await?.into_iter();
+        let mut found = listed.filter(|listed| listed.endpoint.id == id);
+        found.next().ok_or(NO_ENDPOINT)
     }
 
     /// Reads an endpoint under the App's lock and compares it with what the caller expects.
@@ -504,9 +517,7 @@ impl Service {
         id: WebhookEndpointId,
         is_expected: Precondition<'_, ListedEndpoint>,
     ) -> Result<Endpoint, Refusal> {
-        let listed = self.listed(tx, world.into()).await?.into_iter();
-        let mut found = listed.filter(|listed| listed.endpoint.id == id);
-        let listed = found.next().ok_or(NO_ENDPOINT)?;
+        let listed = self.listed_one(tx, world, id).await?;
         match is_expected(&listed) {
             true => Ok(listed.endpoint),
             false => Err(Refusal::PreconditionFailed),
@@ -714,7 +725,7 @@ impl Service {
             .with("delivery_id", delivery.id.to_string());
         let action = ControlAction::WebhookEndpointReplay;
         tx.note(self.done(&by.at(world), action, id, &detail));
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 
     fn ring_for(&self, world: World, endpoint_id: WebhookEndpointId) {

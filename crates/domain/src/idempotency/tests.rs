@@ -1,6 +1,6 @@
 use super::*;
 use crate::Environment;
-use crate::ids::{AppId, Id};
+use crate::ids::{AppId, Id, ManagementKeyId};
 
 #[test]
 fn visible_ascii_of_up_to_255_characters_is_a_key() {
@@ -17,7 +17,7 @@ fn visible_ascii_of_up_to_255_characters_is_a_key() {
 }
 
 #[test]
-fn a_digest_belongs_to_one_key_of_one_world() {
+fn a_digest_belongs_to_one_key_of_one_world_and_management_key() {
     let at = Timestamp::from_unix(1_800_000_000);
     let world = |random, environment| World::new(AppId::new(at, [random; 16]), environment);
     let (one, other) = (
@@ -25,11 +25,19 @@ fn a_digest_belongs_to_one_key_of_one_world() {
         IdempotencyKey::parse(b"other").unwrap(),
     );
     let here = world(1, Environment::Test);
-    let digest = one.digest(&here);
-    assert_eq!(digest, one.clone().digest(&here));
-    assert_ne!(digest, other.digest(&here));
-    assert_ne!(digest, one.digest(&world(1, Environment::Live)));
-    assert_ne!(digest, one.digest(&world(2, Environment::Test)));
+    let digest = one.digest(&here, None);
+    assert_eq!(digest, one.clone().digest(&here, None));
+    let by = |random| Some(ManagementKeyId::new(at, [random; 16]));
+    for different in [
+        other.digest(&here, None),
+        one.digest(&world(1, Environment::Live), None),
+        one.digest(&world(2, Environment::Test), None),
+        one.digest(&here, by(1)),
+    ] {
+        assert_ne!(digest, different);
+    }
+    assert_eq!(one.digest(&here, by(1)), one.digest(&here, by(1)));
+    assert_ne!(one.digest(&here, by(1)), one.digest(&here, by(2)));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::middleware::Next;
+use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest};
 use vestry_app::{AuthenticateError, Caller, Principal};
 use vestry_domain::api_key::Restriction;
@@ -16,6 +17,7 @@ use vestry_domain::{Environment, Invalid, Secret, World, management_key};
 use super::{RoutePolicy, credentials, forget_secrets, limit_headers, rate_limited};
 use crate::catch_panic::catch_panic;
 use crate::client;
+use crate::idempotency::{self, KEY};
 use crate::problem::{Code, Problem};
 use crate::request_id::RequestId;
 use crate::state::State;
@@ -29,7 +31,7 @@ const ENVIRONMENT: HeaderName = HeaderName::from_static("vestry-environment");
 
 /// Passes a call of the management API on to its handler or rejects it.
 pub(super) async fn pass(
-    state: &State,
+    state: &Data<State>,
     policy: &RoutePolicy,
     mut request: ServiceRequest,
     next: Next<BoxBody>,
@@ -49,7 +51,11 @@ pub(super) async fn pass(
         request.error_response(Problem::from(restriction))
     } else {
         request.extensions_mut().insert(principal.clone());
-        catch_panic(request, next).await?
+        if policy.keyed.contains(request.method()) && request.headers().contains_key(KEY) {
+            once(state, &principal, request, next).await?
+        } else {
+            catch_panic(request, next).await?
+        }
     };
     let refused = response
         .response()
@@ -61,6 +67,39 @@ pub(super) async fn pass(
     }
     limit_headers(&verdict, response.headers_mut());
     Ok(response)
+}
+
+/// Runs a request that has an `Idempotency-Key`, unless it has already run. It belongs to the App and environment in its path, and without
+/// one to the deployment.
+async fn once(
+    state: &Data<State>,
+    principal: &Principal,
+    request: ServiceRequest,
+    next: Next<BoxBody>,
+) -> Result<ServiceResponse, Error> {
+    let segment = |name| request.match_info().get(name);
+    let caller = match (segment("app_id"), segment("environment")) {
+        (None, _) => Ok(state.service.caller_in_deployment(principal)),
+        (Some(app), environment) => {
+            let environment = environment.unwrap_or_default().parse();
+            let (Ok(app), Ok(environment)) = (app.parse(), environment) else {
+                // The handler responds with 404.
+                return catch_panic(request, next).await;
+            };
+            let (by, world) = (principal.clone(), World::new(app, environment));
+            let found = state
+                .service
+                .run(|service| async move { service.caller(&by, world).await });
+            found
+                .await
+                .map_err(Problem::from)
+                .and_then(|found| Ok(found?))
+        }
+    };
+    match caller {
+        Ok(caller) => idempotency::once(state, Arc::new(caller), request, next).await,
+        Err(problem) => Ok(request.error_response(problem)),
+    }
 }
 
 /// Whether a request to one of the calls that App keys make has a management key instead.

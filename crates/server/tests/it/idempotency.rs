@@ -3,18 +3,19 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::task::block_in_place;
 use vestry_contract::rng::Rng;
 
 use crate::on_both_databases;
 use crate::races::{Field, all_at_once};
 use crate::support::client::{Answer, Api};
-use crate::support::installation::{Installation, text};
+use crate::support::installation::{Installation, Keys, Server, text};
 
 on_both_databases! {
     /// R13: fifty at once
     r13_one_effect_of_fifty_requests_with_one_key => super::one_effect_of_fifty_requests_with_one_key;
-    /// R13: after a crash
-    r13_one_effect_and_one_answer_over_kill_9 => super::one_effect_and_one_answer_over_kill_9;
+    /// R13, and CN-K1 for the management API: after a crash
+    r13_mg_10_one_effect_and_one_answer_over_kill_9 => super::one_effect_and_one_answer_over_kill_9;
 }
 
 const ROUNDS: usize = 20;
@@ -120,14 +121,45 @@ fn judge(answers: &[Answer]) {
     }
 }
 
-fn new_user(kill: usize, number: usize) -> Value {
-    json!({ "email": format!("user{kill}-{number}@example.com"), "include_user": true })
+/// A request that creates an object: a user, an App or an API key.
+#[derive(Clone)]
+struct Creation {
+    api: Api,
+    path: String,
+    body: Value,
+}
+
+impl Creation {
+    async fn send(&self) -> reqwest::Result<Answer> {
+        self.api.try_post(&self.path, &self.body).await
+    }
+}
+
+fn creations(server: &Server, keys: &Keys, management_key: &str, kill: usize) -> Vec<Creation> {
+    let creation = |number: usize| {
+        let name = format!("new-{kill}-{number}");
+        let managed = json!({ "name": name });
+        let (key, path, body) = match number % 4 {
+            0 | 1 => {
+                let user = json!({ "email": format!("{name}@example.com"), "include_user": true });
+                (&*keys.test, "/v1/auth/users/create".to_owned(), user)
+            }
+            2 => (management_key, "/v1/manage/apps".to_owned(), managed),
+            _ => {
+                let path = format!("/v1/manage/apps/{}/live/keys", keys.app);
+                (management_key, path, managed)
+            }
+        };
+        let api = server.api(key).keyed(&name);
+        Creation { api, path, body }
+    };
+    (0..UNDER_WAY).map(creation).collect()
 }
 
 /// Retries until the request is answered, as a client does that follows `Retry-After`.
-async fn answered(api: Api, body: Value) -> Answer {
+async fn answered(creation: Creation) -> Answer {
     for _ in 0..60 {
-        let answer = api.post("/v1/auth/users/create", &body).await;
+        let answer = creation.send().await.expect("a response");
         if !is_running(&answer) {
             return answer;
         }
@@ -139,37 +171,38 @@ async fn answered(api: Api, body: Value) -> Answer {
 
 async fn one_effect_and_one_answer_over_kill_9(installation: Installation) {
     let keys = installation.set_up();
+    let rights = ["--app", "all", "--environment", "test,live"];
+    let scopes = ["--scope", "apps:write,keys:write", "--expires-in", "1d"];
+    let create = ["manage-key", "create", "terraform"];
+    let key = block_in_place(|| installation.admin(&[&create[..], &rights, &scopes].concat()));
+    let key = text(&key, "key");
+    let rows = async |table: &str| {
+        let rows = format!("SELECT id AS one, id AS two FROM {table}");
+        installation.database.pairs(&rows).await.len()
+    };
+    let [apps, api_keys] = [rows("apps").await, rows("api_keys").await];
     let mut rng = Rng::from_seed(vestry_contract::rng::seed());
     let (mut acknowledged, mut lost) = (0, 0);
     for kill in 0..KILLS {
         let mut server = installation.serve().await;
-        let api = server.api(&keys.test);
-        let first: Vec<_> = (0..UNDER_WAY)
-            .map(|number| {
-                let api = api.keyed(&format!("key-{kill}-{number}"));
-                tokio::spawn(async move {
-                    let body = new_user(kill, number);
-                    api.try_post("/v1/auth/users/create", &body).await
-                })
-            })
+        let first: Vec<_> = creations(&server, &keys, &key, kill)
+            .into_iter()
+            .map(|creation| tokio::spawn(async move { creation.send().await }))
             .collect();
         let moment = Duration::from_millis(u64::try_from(rng.below(400)).unwrap());
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
         load.await.expect_err("it goes on until then");
         server.process.kill().await;
         let server = installation.serve().await;
-        let api = server.api(&keys.test);
-        let again: Vec<_> = (0..UNDER_WAY)
-            .map(|number| {
-                let api = api.keyed(&format!("key-{kill}-{number}"));
-                tokio::spawn(answered(api, new_user(kill, number)))
-            })
+        let again: Vec<_> = creations(&server, &keys, &key, kill)
+            .into_iter()
+            .map(|creation| tokio::spawn(answered(creation)))
             .collect();
         for (first, again) in first.into_iter().zip(again) {
             let again = again.await.unwrap();
-            assert_eq!(again.status, 200, "{}", again.text);
+            assert!(matches!(again.status, 200 | 201), "{}", again.text);
             match first.await.unwrap() {
-                Ok(first) if first.status == 200 => {
+                Ok(first) if first.status == again.status => {
                     acknowledged += 1;
                     assert!(is_replay(&again));
                     assert_eq!(again.text, first.text);
@@ -179,8 +212,9 @@ async fn one_effect_and_one_answer_over_kill_9(installation: Installation) {
         }
         server.process.stop().await;
     }
-    let users = "SELECT id AS one, status AS two FROM users";
-    let users = installation.database.pairs(users).await.len();
+    let users = rows("users").await;
     println!("R13: {KILLS} kills, {acknowledged} answers before, {lost} lost, {users} users");
-    assert_eq!(users, KILLS * UNDER_WAY);
+    assert_eq!(users, KILLS * UNDER_WAY / 2);
+    assert_eq!(rows("apps").await, apps + KILLS * UNDER_WAY / 4);
+    assert_eq!(rows("api_keys").await, api_keys + KILLS * UNDER_WAY / 4);
 }

@@ -10,6 +10,8 @@ use crate::support::installation::{Installation, text};
 on_both_databases! {
     /// Section 3 of the contract: a revoked key is refused at once, in every process.
     a_revoked_management_key_is_refused_everywhere => super::a_revoked_key_is_refused_everywhere;
+    /// MG-10: a repeat is judged by what its key may do now, in every process.
+    mg_10_a_narrowed_key_gets_no_stored_response => super::a_narrowed_key_gets_no_stored_response;
 }
 
 fn admin(installation: &Installation, arguments: &[&str]) -> Value {
@@ -54,6 +56,79 @@ async fn a_revoked_key_is_refused_everywhere(installation: Installation) {
         assert_eq!(refused.error(401), "invalid_api_key");
     }
     field.stop("manage keys", 4, 1).await;
+}
+
+async fn a_narrowed_key_gets_no_stored_response(installation: Installation) {
+    let field = Field::start(&installation).await;
+    let create = ["manage-key", "create", "terraform", "--app", "all"];
+    let scopes = "apps:write,keys:write,audit:read,webhooks:write";
+    let rights = ["--environment", "test,live", "--expires-in", "1d"];
+    let made = [&create[..], &rights, &["--scope", scopes]].concat();
+    let made = admin(&installation, &made);
+    let clients = field.clients(&text(&made, "key"));
+    let keys = format!("/v1/manage/apps/{}/live/keys", field.keys.app);
+    let hooks = keys.replace("/keys", "/webhook_endpoints");
+    let hook = json!({"url": "https://shop.example/hooks"});
+    let asked = [
+        ("/v1/manage/apps", json!({"name": "Shop"})),
+        (&keys, json!({"scopes": ["audit:read"]})),
+        (&hooks, hook),
+    ];
+    let mut first = Vec::new();
+    for (path, body) in &asked {
+        let answer = clients[0].keyed(path).post(path, body).await;
+        assert_eq!(answer.status, 201, "{path}: {}", answer.text);
+        first.push(answer.text);
+    }
+    let stored = "SELECT rights AS one, id AS two FROM management_keys";
+    let (stored, _) = installation.database.pairs(stored).await.remove(0);
+    let set = async |rights: &str| {
+        let update = format!("UPDATE management_keys SET rights = '{rights}'");
+        installation.database.execute(&update).await;
+    };
+    let other = "app_3Mn9PNR3LQoWYO7VKGiApjOImmI";
+    let narrower = |name: &str, value: Value| {
+        let mut rights: Value = serde_json::from_str(&stored).unwrap();
+        rights[name] = value;
+        rights
+    };
+    for (rights, expected) in [
+        (
+            narrower("apps", json!([other])),
+            [(403, "apps"), (404, "app"), (404, "app")],
+        ),
+        (
+            narrower("environments", json!(["test"])),
+            [403; 3].map(|status| (status, "environment")),
+        ),
+        (
+            narrower("scopes", json!(["apps:read", "keys:read", "audit:read"])),
+            [403; 3].map(|status| (status, "scope")),
+        ),
+        // Without `audit:read`, the key may still create keys, but not one with that scope.
+        (
+            narrower("scopes", json!(["keys:write"])),
+            [403; 3].map(|status| (status, "scope")),
+        ),
+    ] {
+        set(&rights.to_string()).await;
+        for ((path, body), (status, param)) in asked.iter().zip(expected) {
+            for api in &clients {
+                let refused = api.keyed(path).post(path, body).await;
+                assert_eq!(refused.status, status, "{path} {rights}: {}", refused.text);
+                assert_eq!(refused.body["error"]["param"], param, "{path} {rights}");
+            }
+        }
+    }
+    set(&stored).await;
+    for ((path, body), first) in asked.iter().zip(first) {
+        for api in &clients {
+            let again = api.keyed(path).post(path, body).await;
+            assert_eq!((again.status, &again.text), (201, &first), "{path}");
+            assert!(again.headers.contains_key("idempotent-replayed"));
+        }
+    }
+    field.stop("narrowed management keys", 4, 1).await;
 }
 
 /// A typing error makes no key, and the message names the mistake.

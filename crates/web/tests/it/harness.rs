@@ -121,11 +121,48 @@ pub(crate) struct Api {
     pub(crate) sign_in_key: Arc<Removable>,
     pub(crate) app: App,
     pub(crate) place: Place,
+    listening: Listening,
+    test_key: String,
+    live_key: String,
+}
+
+/// A listener of one process.
+pub(crate) struct Listening {
     address: SocketAddr,
     handle: ServerHandle,
     running: JoinHandle<std::io::Result<()>>,
-    test_key: String,
-    live_key: String,
+}
+
+impl Listening {
+    fn start(service: &Arc<Service>, settings: WebSettings, at: &str) -> Self {
+        let console = ConsoleSettings {
+            origin: CONSOLE.to_owned(),
+        };
+        let pages: Pages = Arc::new(vestry_console::pages(console));
+        let configure = vestry_edge::configure(Arc::clone(service), settings, &API, Some(pages));
+        let listener = TcpListener::bind(at).unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = HttpServer::new(move || ActixApp::new().configure(configure.clone()))
+            .workers(1)
+            .disable_signals()
+            .listen(listener)
+            .unwrap()
+            .run();
+        Self {
+            address,
+            handle: server.handle(),
+            running: tokio::spawn(server),
+        }
+    }
+
+    pub(crate) const fn port(&self) -> u16 {
+        self.address.port()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.handle.stop(false).await;
+        self.running.await.unwrap().unwrap();
+    }
 }
 
 /// Runs a test on a fresh database of the lane. Does nothing if the lane is missing, which is reported.
@@ -166,20 +203,7 @@ impl Api {
         }
         let service = Arc::new(Service::new(ports, options.service, Handle::current()));
         let app = service.create_app(Principal::cli(), "Demo").await.unwrap();
-        let console = ConsoleSettings {
-            origin: CONSOLE.to_owned(),
-        };
-        let pages: Pages = Arc::new(vestry_console::pages(console));
-        let configure =
-            vestry_edge::configure(Arc::clone(&service), options.web, &API, Some(pages));
-        let listener = TcpListener::bind(options.listen).unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = HttpServer::new(move || ActixApp::new().configure(configure.clone()))
-            .workers(1)
-            .disable_signals()
-            .listen(listener)
-            .unwrap()
-            .run();
+        let listening = Listening::start(&service, options.web, options.listen);
         let mut api = Self {
             service,
             clock,
@@ -190,9 +214,7 @@ impl Api {
             sign_in_key,
             app,
             place,
-            address,
-            handle: server.handle(),
-            running: tokio::spawn(server),
+            listening,
             test_key: String::new(),
             live_key: String::new(),
         };
@@ -218,9 +240,14 @@ impl Api {
         Arc::new(Service::new(ports, options.service, Handle::current()))
     }
 
+    /// A listener of another process over the same database.
+    pub(crate) async fn second_listener(&self) -> Listening {
+        let other = self.other_process(&self.clock).await;
+        Listening::start(&other, WebSettings::default(), "127.0.0.1:0")
+    }
+
     async fn stop(self) {
-        self.handle.stop(false).await;
-        self.running.await.unwrap().unwrap();
+        self.listening.stop().await;
     }
 
     /// A fresh secret key of the App.
@@ -309,7 +336,7 @@ impl Api {
     }
 
     pub(crate) fn port(&self) -> u16 {
-        self.address.port()
+        self.listening.port()
     }
 
     /// Advances the clock.

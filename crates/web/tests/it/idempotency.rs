@@ -28,11 +28,11 @@ const CREATE: &str = "/v1/auth/users/create";
 const DAY: i64 = 86_400;
 
 /// The client with an idempotency key.
-fn keyed<'a>(client: Client<'a>, key: &str) -> Client<'a> {
+pub(crate) fn keyed<'a>(client: Client<'a>, key: &str) -> Client<'a> {
     client.header("Idempotency-Key", key)
 }
 
-fn is_replay(response: &Response) -> bool {
+pub(crate) fn is_replay(response: &Response) -> bool {
     let replayed = response.header("idempotent-replayed");
     assert!(replayed.is_none_or(|value| value == "true"));
     replayed.is_some()

@@ -31,6 +31,7 @@ mod limits;
 mod logs;
 mod magic_links;
 mod management;
+mod management_repeats;
 mod oauth;
 mod otps;
 mod passkeys;

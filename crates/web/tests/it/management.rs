@@ -33,7 +33,7 @@ on_both! {
     operators_are_invited_and_removed
 }
 
-async fn key(
+pub(crate) async fn key(
     api: &Api,
     apps: Option<Vec<AppId>>,
     environments: &[Environment],
@@ -49,11 +49,11 @@ async fn key(
 }
 
 /// A key for everything.
-async fn full(api: &Api) -> Client<'_> {
+pub(crate) async fn full(api: &Api) -> Client<'_> {
     api.with_key(&key(api, None, &Environment::ALL, ManagementScope::ALL).await)
 }
 
-fn of_app(app: impl ToString, rest: &str) -> String {
+pub(crate) fn of_app(app: impl ToString, rest: &str) -> String {
     format!("/v1/manage/apps/{}{rest}", app.to_string())
 }
 
@@ -169,15 +169,15 @@ async fn an_app_is_set_up_by_api_alone(api: &Api) {
 }
 
 /// A call, the scope that it needs, and whether it is about one environment.
-struct Row {
-    method: &'static str,
-    path: String,
-    body: Option<Value>,
+pub(crate) struct Row {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) body: Option<Value>,
     scope: ManagementScope,
 }
 
 /// A row for each call of the management API, about objects of one App and environment.
-async fn rows(api: &Api, app: AppId) -> Vec<Row> {
+pub(crate) async fn rows(api: &Api, app: AppId) -> Vec<Row> {
     use ManagementScope as S;
     let by = full(api).await;
     let world = |rest: &str| of_app(app, &format!("/test{rest}"));
@@ -342,7 +342,7 @@ async fn rows(api: &Api, app: AppId) -> Vec<Row> {
 }
 
 /// The pattern of the OpenAPI document behind a path.
-fn pattern(path: &str) -> String {
+pub(crate) fn pattern(path: &str) -> String {
     let words = path.split('/').enumerate().map(|(place, word)| match word {
         "test" | "live" if place == 5 => "{environment}".to_owned(),
         "github" | "google" => "{provider}".to_owned(),

@@ -191,7 +191,7 @@ impl Service {
         if let Some(vouched) = vouched {
             tx.note(self.vouched(&caller.into(), vouched));
         }
-        tx.commit_last(caller).await?;
+        tx.commit_last(&caller.principal).await?;
         Ok(())
     }
 }

@@ -167,7 +167,7 @@ impl Service {
         if let Some(vouched) = AppAsserted::since(&before, &profile) {
             tx.note(self.vouched(&caller.into(), vouched));
         }
-        tx.commit_last(caller).await?;
+        tx.commit_last(&caller.principal).await?;
         Ok(profile)
     }
 

@@ -3,12 +3,12 @@
 use serde_json::Value;
 
 use super::http::Raw;
-use super::{Api, Connection, Response, contract};
+use super::{Api, Connection, Listening, Response, contract};
 
 /// Headers, and where to send them.
 #[derive(Clone)]
 pub(crate) struct Client<'a> {
-    api: &'a Api,
+    listening: &'a Listening,
     headers: Vec<(String, String)>,
     is_limited: bool,
 }
@@ -16,10 +16,16 @@ pub(crate) struct Client<'a> {
 impl<'a> Client<'a> {
     pub(super) const fn new(api: &'a Api) -> Self {
         Self {
-            api,
+            listening: &api.listening,
             headers: Vec::new(),
             is_limited: true,
         }
+    }
+
+    /// The same at another listener.
+    pub(crate) const fn at(mut self, listening: &'a Listening) -> Self {
+        self.listening = listening;
+        self
     }
 
     /// The same for uncounted requests, whose responses have no rate limit headers.
@@ -66,7 +72,7 @@ impl<'a> Client<'a> {
 
     /// Sends raw bytes with the headers of this client and no others.
     pub(crate) async fn send_bytes(&self, method: &str, path: &str, body: &[u8]) -> Response {
-        let mut connection = Connection::to(self.api.port()).await;
+        let mut connection = Connection::to(self.listening.port()).await;
         connection
             .send(self.head(method, path, body.len()).as_bytes())
             .await;
