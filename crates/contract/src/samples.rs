@@ -27,8 +27,8 @@ use vestry_domain::passkey::{
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::pkce::CodeChallenge;
 use vestry_domain::provider::{
-    AppleKey, Connection, ConnectionSettings, Flow, Pending, ProvenIdentity, ProviderLink,
-    ProviderName, TestGrant, TokenEndpointAuth,
+    AppleKey, ClientSecretHint, Connection, ConnectionSettings, Flow, Pending, ProvenIdentity,
+    ProviderLink, ProviderName, TestGrant, TokenEndpointAuth,
 };
 use vestry_domain::redirect::{CallerState, RedirectKind, RedirectTarget};
 use vestry_domain::session::{DeviceFingerprint, Factor, FingerprintMatch, Proof, Session};
@@ -776,6 +776,10 @@ impl Samples {
                 updated_at: self.tick(),
             },
             secret: self.sealed(),
+            hint: self.coin().then(|| ClientSecretHint {
+                last_four: self.coin().then(|| self.letters(4)),
+                updated_at: self.tick(),
+            }),
         }
     }
 

@@ -10,7 +10,9 @@ mod connection;
 mod flow;
 mod identity;
 
-pub use connection::{AppleKey, Connection, ConnectionSettings, TokenEndpointAuth, check_endpoint};
+pub use connection::{
+    AppleKey, ClientSecretHint, Connection, ConnectionSettings, TokenEndpointAuth, check_endpoint,
+};
 pub use flow::{
     FLOW_LIFETIME, Flow, FlowSecrets, Pending, SignInFailure, TOKEN_LIFETIME, TestGrant,
     browser_cookie, browser_token, code_challenge, code_verifier, nonce, redirect_token, state,

@@ -250,9 +250,18 @@ pub struct ProviderView<'a> {
     environment: Environment,
     client_id: &'a str,
     settings: &'a ConnectionSettings,
+    secret: ClientSecretView<'a>,
     callback_url: &'a str,
     created_at: Timestamp,
     updated_at: Timestamp,
+}
+
+/// What is shown of a client secret.
+#[derive(Serialize)]
+struct ClientSecretView<'a> {
+    set: bool,
+    last_four: Option<&'a str>,
+    updated_at: Option<Timestamp>,
 }
 
 impl<'a> From<&'a ListedConnection> for ProviderView<'a> {
@@ -264,6 +273,11 @@ impl<'a> From<&'a ListedConnection> for ProviderView<'a> {
             environment: connection.world.environment,
             client_id: &connection.client_id,
             settings: &connection.settings,
+            secret: ClientSecretView {
+                set: listed.secret.is_some(),
+                last_four: listed.secret.as_ref().and_then(|hint| hint.last_four.as_deref()),
+                updated_at: listed.secret.as_ref().map(|hint| hint.updated_at),
+            },
             callback_url: &listed.callback_url,
             created_at: connection.created_at,
             updated_at: connection.updated_at,

@@ -28,10 +28,26 @@ pub(crate) struct Provider {
     client_id: String,
     /// The optional settings, as docs/oauth.md describes them.
     settings: Object,
+    secret: ClientSecret,
     /// The URL to register with the provider.
     callback_url: String,
     created_at: i64,
     updated_at: i64,
+}
+
+/// What is shown of a client secret.
+#[derive(ToSchema)]
+#[schema(as = ManagedClientSecret)]
+#[expect(dead_code, reason = "describes a view")]
+struct ClientSecret {
+    /// Whether there is one.
+    set: bool,
+    /// Its last four characters; `null` if it has fewer than 16, or if it is a private key.
+    #[schema(required = true)]
+    last_four: Option<String>,
+    /// When it was set, in Unix seconds; `null` while there is none.
+    #[schema(required = true)]
+    updated_at: Option<i64>,
 }
 
 /// The identity providers of an environment.
@@ -65,6 +81,9 @@ pub(crate) struct ProviderRequest {
     #[serde(default, rename = "environment")]
     #[schema(ignore)]
     _environment: IgnoredAny,
+    #[serde(default, rename = "secret")]
+    #[schema(ignore)]
+    _secret: IgnoredAny,
     #[serde(default, rename = "callback_url")]
     #[schema(ignore)]
     _callback_url: IgnoredAny,

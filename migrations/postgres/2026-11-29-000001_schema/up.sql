@@ -656,6 +656,8 @@ CREATE TABLE provider_connections (
     settings TEXT NOT NULL,
     secret_key_version INT8 NOT NULL,
     secret BYTEA NOT NULL,
+    secret_last_four TEXT,
+    secret_updated_at INT8,
     created_at INT8 NOT NULL,
     updated_at INT8 NOT NULL,
     CONSTRAINT provider_connections_app_id_environment_name_key PRIMARY KEY (app_id, environment, name),

@@ -656,6 +656,8 @@ CREATE TABLE provider_connections (
     settings TEXT NOT NULL,
     secret_key_version INTEGER NOT NULL,
     secret BLOB NOT NULL,
+    secret_last_four TEXT,
+    secret_updated_at INTEGER,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
     CONSTRAINT provider_connections_app_id_environment_name_key PRIMARY KEY (app_id, environment, name),

@@ -47,6 +47,8 @@ impl ProviderConnections for Unit {
             provider_connections::settings.eq(row.settings),
             provider_connections::secret_key_version.eq(row.secret_key_version),
             provider_connections::secret.eq(row.secret),
+            provider_connections::secret_last_four.eq(row.secret_last_four),
+            provider_connections::secret_updated_at.eq(row.secret_updated_at),
             provider_connections::updated_at.eq(row.updated_at),
         ));
         let updated = Prepared(update).execute(self.writing()?).await;

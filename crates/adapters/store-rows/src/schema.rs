@@ -619,6 +619,8 @@ diesel::table! {
         settings -> Text,
         secret_key_version -> BigInt,
         secret -> Binary,
+        secret_last_four -> Nullable<Text>,
+        secret_updated_at -> Nullable<BigInt>,
         created_at -> BigInt,
         updated_at -> BigInt,
     }

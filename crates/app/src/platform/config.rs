@@ -173,7 +173,11 @@ impl Service {
                 let secret = sealed.await?;
                 prepared
                     .connections
-                    .push(StoredConnection { connection, secret });
+                    .push(StoredConnection {
+                        connection,
+                        secret,
+                        hint: None,
+                    });
             }
             for (before, after) in counterparts(&known.hooks(section.world), &section.hooks()) {
                 let added = after.filter(|_| before.is_none());
@@ -293,6 +297,7 @@ impl Service {
             let stored = StoredConnection {
                 connection,
                 secret: before.secret.clone(),
+                hint: before.hint.clone(),
             };
             self.write_provider(by, tx, Some(known), &stored, false)
                 .await?;

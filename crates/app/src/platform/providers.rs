@@ -7,7 +7,7 @@ use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::Fact;
 use vestry_domain::extent::Extent;
-use vestry_domain::provider::{Connection, ConnectionSettings, ProviderName};
+use vestry_domain::provider::{ClientSecretHint, Connection, ConnectionSettings, ProviderName};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, World};
 use vestry_ports::store::{Repositories, StoredConnection};
@@ -38,6 +38,8 @@ pub struct NewConnection {
 pub struct ListedConnection {
     /// The stored settings, without the client secret.
     pub connection: Connection,
+    /// What is shown of the client secret.
+    pub secret: Option<ClientSecretHint>,
     /// The URL to register with the provider.
     pub callback_url: String,
 }
@@ -91,8 +93,7 @@ impl Service {
         connection.check()?;
         let secret = new.secret.as_ref();
         let stored = retried(|| self.store_provider(by, &connection, secret, is_expected));
-        let connection = stored.await?;
-        Ok(self.listed_connection(connection))
+        Ok(self.listed_connection(stored.await?))
     }
 
     async fn store_provider(
@@ -101,7 +102,7 @@ impl Service {
         wanted: &Connection,
         secret: Option<&Secret<String>>,
         is_expected: Precondition<'_, Option<ListedConnection>>,
-    ) -> Result<Connection, Refusal> {
+    ) -> Result<StoredConnection, Refusal> {
         let mut read = self.ports.store.read().await?;
         if read.apps().find(wanted.world.app_id).await?.is_none() {
             return Err(Refusal::NotFound("app"));
@@ -125,36 +126,40 @@ impl Service {
         let owner = connection.callback_id.to_string();
         let place = secret_place(connection.world, &owner);
         let has_new_secret = secret.is_some();
-        let secret = match (secret, &known) {
+        let (secret, hint) = match (secret, &known) {
             (Some(secret), _) => {
                 let sealed = self.ports.sealer.seal(place, secret.expose().as_bytes());
-                sealed.await.map_err(Fault::from)?
+                let hint = ClientSecretHint::of(secret, connection.updated_at);
+                (sealed.await.map_err(Fault::from)?, Some(hint))
             }
             (None, Some(known)) if is_sent_alike(&known.connection, &connection) => {
-                known.secret.clone()
+                (known.secret.clone(), known.hint.clone())
             }
             (None, _) => return Err(Invalid::missing("client_secret").into()),
         };
-        let stored = StoredConnection { connection, secret };
+        let stored = StoredConnection {
+            connection,
+            secret,
+            hint,
+        };
         let mut tx = self.begin_change([wanted.world]).await?;
         self.check_provider(&mut *tx, wanted, known.as_ref(), is_expected)
             .await?;
-        let known = known.map(|known| known.connection);
-        let is_same = known.as_ref().is_some_and(|known| {
-            let updated_at = stored.connection.updated_at;
-            stored.connection
-                == Connection {
-                    updated_at,
-                    ..known.clone()
-                }
-        });
-        if is_same && !has_new_secret {
-            return known.ok_or(NO_PROVIDER);
+        if let Some(known) = &known
+            && !has_new_secret
+            && stored.connection
+                == (Connection {
+                    updated_at: stored.connection.updated_at,
+                    ..known.connection.clone()
+                })
+        {
+            return Ok(known.clone());
         }
+        let known = known.map(|known| known.connection);
         self.write_provider(by, &mut tx, known.as_ref(), &stored, has_new_secret)
             .await?;
         tx.commit().await?;
-        Ok(stored.connection)
+        Ok(stored)
     }
 
     /// Writes a connection in an open transaction.
@@ -199,7 +204,7 @@ impl Service {
         if now.as_ref() != known {
             return Err(Fault::LostRace.into());
         }
-        match is_expected(&now.map(|now| self.listed_connection(now.connection))) {
+        match is_expected(&now.map(|now| self.listed_connection(now))) {
             true => Ok(()),
             false => Err(Refusal::PreconditionFailed),
         }
@@ -235,10 +240,10 @@ impl Service {
         let app = self.app_of(of).await?.id;
         let mut read = self.ports.store.read().await?;
         let stored = read.provider_connections().list(app).await?;
-        let connections = stored.into_iter().map(|stored| stored.connection);
-        let connections = connections.filter(|connection| of.includes(&connection.world));
-        Ok(connections
-            .map(|connection| self.listed_connection(connection))
+        let stored = stored.into_iter();
+        let stored = stored.filter(|stored| of.includes(&stored.connection.world));
+        Ok(stored
+            .map(|stored| self.listed_connection(stored))
             .collect())
     }
 
@@ -284,7 +289,7 @@ impl Service {
         app.ok_or(Refusal::NotFound("app"))?;
         let known = tx.provider_connections().find(&world, name).await?;
         let known = known.ok_or(NO_PROVIDER)?;
-        if !is_expected(&Some(self.listed_connection(known.connection))) {
+        if !is_expected(&Some(self.listed_connection(known))) {
             return Err(Refusal::PreconditionFailed);
         }
         self.delete_provider(by, &mut tx, world, name).await?;
@@ -309,10 +314,11 @@ impl Service {
         Ok(())
     }
 
-    fn listed_connection(&self, connection: Connection) -> ListedConnection {
+    fn listed_connection(&self, stored: StoredConnection) -> ListedConnection {
         ListedConnection {
-            callback_url: self.callback_url(connection.callback_id),
-            connection,
+            callback_url: self.callback_url(stored.connection.callback_id),
+            connection: stored.connection,
+            secret: stored.hint,
         }
     }
 }

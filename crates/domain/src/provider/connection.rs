@@ -7,7 +7,7 @@ use url::Url;
 
 use super::{ProviderKind, ProviderName};
 use crate::ids::OauthCallbackId;
-use crate::{Invalid, Timestamp, World};
+use crate::{Invalid, Secret, Timestamp, World};
 
 /// Maximum length of a client id, scope, issuer or other text of a connection, in bytes.
 const MAX_TEXT: usize = 1024;
@@ -31,6 +31,32 @@ pub struct Connection {
     pub created_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+}
+
+/// What is shown of a client secret after it was set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientSecretHint {
+    /// Its last four characters; `None` if the rest would be too short, or if it is a key in several lines.
+    pub last_four: Option<String>,
+    /// When it was set.
+    pub updated_at: Timestamp,
+}
+
+impl ClientSecretHint {
+    /// Minimum length of a secret whose last characters are shown.
+    const MIN_SHOWN: usize = 16;
+
+    /// Describes a secret that was set at this time.
+    pub fn of(secret: &Secret<String>, updated_at: Timestamp) -> Self {
+        let secret = secret.expose().trim();
+        let hidden = secret.chars().count().saturating_sub(4);
+        let is_shown =
+            hidden.saturating_add(4) >= Self::MIN_SHOWN && !secret.contains(char::is_whitespace);
+        Self {
+            last_four: is_shown.then(|| secret.chars().skip(hidden).collect()),
+            updated_at,
+        }
+    }
 }
 
 /// The optional settings of a connection, as stored.

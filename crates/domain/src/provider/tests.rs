@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::ids::{AppId, Id, OauthCallbackId};
-use crate::{Environment, Timestamp, World};
+use crate::{Environment, Secret, Timestamp, World};
 
 const NOW: Timestamp = Timestamp::from_unix(1_800_000_000);
 
@@ -267,4 +267,24 @@ fn the_callback_of_the_built_in_provider_names_its_app() {
         OauthCallbackId::of_test_provider(app).app_of_test_provider(),
         app
     );
+}
+
+#[test]
+fn the_end_of_a_long_secret_is_shown() {
+    for (secret, shown) in [
+        ("", None),
+        ("fifteen-letters", None),
+        ("sixteen--letters", Some("ters")),
+        ("  sixteen--letters\n", Some("ters")),
+        ("  fifteen-letters  ", None),
+        ("ÄÖÜäöüßẞ12345678", Some("5678")),
+        (
+            "-----BEGIN PRIVATE KEY-----\nMIGHAgEA\n-----END PRIVATE KEY-----",
+            None,
+        ),
+    ] {
+        let hint = ClientSecretHint::of(&Secret::new(secret.to_owned()), NOW);
+        assert_eq!(hint.last_four.as_deref(), shown, "{secret}");
+        assert_eq!(hint.updated_at, NOW);
+    }
 }

@@ -2,7 +2,9 @@
 
 use vestry_domain::envelope::Sealed;
 use vestry_domain::ids::{AppId, OauthCallbackId, ProviderLinkId, UserId};
-use vestry_domain::provider::{Connection, Flow, Pending, ProviderLink, ProviderName, TestGrant};
+use vestry_domain::provider::{
+    ClientSecretHint, Connection, Flow, Pending, ProviderLink, ProviderName, TestGrant,
+};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
@@ -16,6 +18,8 @@ pub struct StoredConnection {
     pub connection: Connection,
     /// The encrypted client secret, bound to the connection's callback id.
     pub secret: Sealed,
+    /// What is shown of it; `None` while none is set.
+    pub hint: Option<ClientSecretHint>,
 }
 
 /// Connections to identity providers: at most one per world and name.
@@ -23,7 +27,7 @@ pub struct StoredConnection {
 pub trait ProviderConnections: Send {
     /// Adds a connection; `false`, without any change, if its world already has one with this name.
     async fn insert(&mut self, stored: &StoredConnection) -> StoreResult<bool>;
-    /// Writes client id, settings, secret and `updated_at` of the connection with this world, name and callback id; `false` if there is
+    /// Writes client id, settings, secret, its hint and `updated_at` of the connection with this world, name and callback id; `false` if there is
     /// none.
     async fn update(&mut self, stored: &StoredConnection) -> StoreResult<bool>;
     /// A connection by its name.

@@ -120,8 +120,17 @@ async fn an_app_is_set_up_by_api_alone(api: &Api) {
     let set = json!({"client_id": "id", "client_secret": "s3cr3t-value"});
     let set = by.send("PUT", &google, Some(set)).await.ok();
     assert!(!set.contains("s3cr3t-value"), "MG-8");
+    let shown = json!({"set": true, "last_four": null, "updated_at": START.unix()});
+    assert_eq!(set.body["secret"], shown, "a short one is not shown");
+    api.pass(5);
+    let longer = json!({"client_id": "id", "client_secret": "s3cr3t-of-some-length"});
+    let with_etag = by.clone().header("If-Match", set.header("etag").unwrap());
+    let set = with_etag.send("PUT", &google, Some(longer)).await.ok();
     let listed = by.get(&providers).await.ok();
-    assert_eq!(listed.body["providers"].as_array().unwrap().len(), 1);
+    let shown = json!({"set": true, "last_four": "ngth", "updated_at": START.unix() + 5});
+    assert_eq!(set.body["secret"], shown);
+    assert_eq!(listed.body["providers"], json!([set.body]));
+    assert!(!listed.contains("s3cr3t-of"), "MG-8");
 
     let signing = of_app(&app, "/live/signing_keys");
     let next = by.send("POST", &format!("{signing}/rotate"), None).await;

@@ -4,7 +4,9 @@ use diesel::prelude::{Insertable, Queryable, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
 use vestry_domain::pkce::CodeChallenge;
-use vestry_domain::provider::{Connection, Flow, Pending, ProviderLink, TestGrant};
+use vestry_domain::provider::{
+    ClientSecretHint, Connection, Flow, Pending, ProviderLink, TestGrant,
+};
 use vestry_domain::token::TokenHash;
 use vestry_ports::store::{StoreError, StoreResult, StoredConnection};
 
@@ -22,6 +24,8 @@ pub struct ConnectionRow {
     pub settings: String,
     pub secret_key_version: i64,
     pub secret: Vec<u8>,
+    pub secret_last_four: Option<String>,
+    pub secret_updated_at: Option<i64>,
     created_at: i64,
     pub updated_at: i64,
 }
@@ -40,6 +44,8 @@ impl TryFrom<&StoredConnection> for ConnectionRow {
             settings: to_json(&connection.settings)?,
             secret_key_version: stored.secret.key_version.into(),
             secret: stored.secret.bytes.clone(),
+            secret_last_four: stored.hint.as_ref().and_then(|hint| hint.last_four.clone()),
+            secret_updated_at: stored.hint.as_ref().map(|hint| hint.updated_at.unix()),
             created_at: connection.created_at.unix(),
             updated_at: connection.updated_at.unix(),
         })
@@ -65,6 +71,10 @@ impl TryFrom<ConnectionRow> for StoredConnection {
                 key_version: table.small("secret_key_version", row.secret_key_version)?,
                 bytes: row.secret,
             },
+            hint: row.secret_updated_at.map(|updated_at| ClientSecretHint {
+                last_four: row.secret_last_four,
+                updated_at: Timestamp::from_unix(updated_at),
+            }),
         })
     }
 }
