@@ -17,6 +17,7 @@ mod redirect_urls;
 mod sessions;
 mod settings;
 mod signing_keys;
+mod status;
 mod webhook_endpoints;
 
 use vestry_edge::{Endpoint, endpoints};
@@ -56,6 +57,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         ManagementKey invitations withdraw;
         ManagementKey operators update;
         ManagementKey operators delete;
+        ManagementKey status get;
         ManagementKey webhook_endpoints list;
         ManagementKey webhook_endpoints create;
         ManagementKey webhook_endpoints get;

@@ -65,7 +65,7 @@ impl Service {
     }
 
     /// Returns the newest checkpoint in the database, authentic or not.
-    pub(super) async fn newest_checkpoint(&self) -> Result<Option<StoredCheckpoint>, Fault> {
+    pub(crate) async fn newest_checkpoint(&self) -> Result<Option<StoredCheckpoint>, Fault> {
         let mut read = self.ports.store.read().await?;
         Ok(read.checkpoints().newest(&World::DEPLOYMENT).await?)
     }

@@ -1,4 +1,4 @@
-//! The administration of the deployment: operators, how they join and sign in, and management keys.
+//! The administration of the deployment: operators, how they join and sign in, management keys, and its state.
 
 mod change;
 mod dev_owner;
@@ -8,6 +8,7 @@ mod list;
 mod management_keys;
 mod sessions;
 mod sign_in;
+mod status;
 
 pub use change::OperatorChange;
 pub use join::JoinError;
@@ -16,6 +17,7 @@ pub use list::{ListedOperator, OperatorLookup};
 pub use management_keys::{NewManagementKey, NewManagementKeyFields};
 pub use sessions::{ConsoleRequest, OperatorSession};
 pub use sign_in::{Factors, NewSession, SecondFactor, SignInError};
+pub use status::{CheckpointAge, DeploymentStatus, RootKeyStatus};
 
 use vestry_domain::World;
 use vestry_domain::action::Action;

@@ -20,6 +20,7 @@ use crate::harness::{Api, Client, START, on_both};
 on_both! {
     an_app_is_set_up_by_api_alone
     every_call_needs_its_scope_app_and_environment
+    the_state_of_the_deployment_is_for_keys_of_all_apps
     a_put_of_what_was_read_changes_nothing
     a_change_needs_the_current_etag
     a_stored_secret_is_sent_where_it_was
@@ -47,6 +48,8 @@ pub(crate) async fn key(
     let made = api.service.create_management_key(Principal::cli(), fields);
     made.await.unwrap().key.expose().clone()
 }
+
+const STATUS: &str = "/v1/manage/status";
 
 /// A key for everything.
 pub(crate) async fn full(api: &Api) -> Client<'_> {
@@ -387,6 +390,7 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
             [
                 ("GET", "/v1/manage/apps"),
                 ("POST", "/v1/manage/apps"),
+                ("GET", STATUS),
                 ("GET", "/v1/manage/operators"),
                 ("PATCH", "/v1/manage/operators/{user_id}"),
                 ("DELETE", "/v1/manage/operators/{user_id}"),
@@ -493,6 +497,43 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
             allowed.text
         );
     }
+}
+
+async fn the_state_of_the_deployment_is_for_keys_of_all_apps(api: &Api) {
+    let (all, of_status) = (Environment::ALL, [ManagementScope::AppsRead]);
+    let without = [ManagementScope::KeysRead];
+    for (apps, environments, scopes, param) in [
+        (Some(vec![api.app.id]), &all[..], of_status, "apps"),
+        (None, &[Environment::Live], of_status, "environment"),
+        (None, &all, without, "scope"),
+    ] {
+        let by = api.with_key(&key(api, apps, environments, &scopes).await);
+        let refused = by.get(STATUS).await;
+        refused.refuses(403, "key_not_allowed", Some(param));
+    }
+    let by = api.with_key(&key(api, None, &all, &of_status).await);
+    let vault = json!({"kind": "local", "version": 1});
+    let expected = |wallets: &Value, messages: i64, checkpoint: Value| {
+        json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "migrations": "ok",
+            "vaults": {"wallets": wallets, "secrets": vault},
+            "backlog": {"messages": messages},
+            "checkpoint": checkpoint,
+        })
+    };
+    let shown = by.get(STATUS).await.ok();
+    assert_eq!(shown.body, expected(&vault, 0, json!(null)));
+    let login = json!({"email": "ada@example.com"});
+    let path = "/v1/auth/otps/email/login_or_create";
+    api.live().post(path, login).await.ok();
+    api.service.make_checkpoint().await.unwrap();
+    api.pass(7);
+    api.vault.set_gone(true);
+    let checkpoint = json!({"at": START.unix(), "age_seconds": 7});
+    let shown = by.get(STATUS).await.ok();
+    assert_eq!(shown.body, expected(&json!(null), 1, checkpoint));
+    api.vault.set_gone(false);
 }
 
 const fn environment_other(environment: Environment) -> Environment {
