@@ -125,7 +125,7 @@ actions! {
     KeysRead nothing { ReadApiKeys ReadSigningKeys }
     KeysWrite nothing { CreateApiKey UpdateApiKey WidenApiKey RotateApiKey RevokeApiKey RotateSigningKey RevokeSigningKey }
     ProvidersRead nothing { ReadProviders }
-    ProvidersWrite nothing { SetProvider RemoveProvider }
+    ProvidersWrite nothing { SetProvider RemoveProvider CheckProvider }
     RedirectUrlsRead nothing { ReadRedirectUrls }
     RedirectUrlsWrite nothing { AddRedirectUrl UpdateRedirectUrl RemoveRedirectUrl }
     WebhooksRead nothing { ReadWebhooks }

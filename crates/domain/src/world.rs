@@ -79,6 +79,14 @@ impl World {
         Self::new(behind.unwrap_or(self.app_id), self.environment)
     }
 
+    /// The world for counting checks of provider connections. Its App id is the second after the App's; another App has it only with
+    /// probability 2^-128.
+    #[must_use]
+    pub fn of_provider_checks(self) -> Self {
+        let behind = self.app_id.following(2);
+        Self::new(behind.unwrap_or(self.app_id), self.environment)
+    }
+
     /// The world for counting requests with a management key. Its App id has the key's timestamp and random part; an App has it only with
     /// probability 2^-128.
     pub fn of_management_key(key: ManagementKeyId) -> Self {

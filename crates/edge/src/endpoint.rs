@@ -97,7 +97,7 @@ impl Endpoint {
     }
 
     /// Whether responses are stored for requests with an `Idempotency-Key`.
-    pub(crate) const fn takes_idempotency_key(&self) -> bool {
+    pub const fn takes_idempotency_key(&self) -> bool {
         let may_change = match self.auth {
             Auth::SecretKey => matches!(
                 self.method,

@@ -47,6 +47,7 @@ pub fn endpoints() -> Vec<Endpoint> {
         ManagementKey providers get;
         ManagementKey providers put;
         ManagementKey providers delete;
+        ManagementKey providers check reads;
         ManagementKey signing_keys list;
         ManagementKey signing_keys rotate;
         ManagementKey signing_keys revoke;

@@ -1,15 +1,16 @@
 //! `/v1/manage/apps/{app_id}/{environment}/providers`
 
+pub(crate) mod check;
 pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod put;
 
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use utoipa::openapi::Object;
-use vestry_app::platform::NewConnection;
+use vestry_app::platform::{self, NewConnection};
 use vestry_domain::Secret;
 use vestry_domain::provider::{ConnectionSettings, ProviderName};
 
@@ -57,6 +58,39 @@ struct ClientSecret {
 pub(crate) struct Providers {
     /// By name.
     providers: Vec<Provider>,
+}
+
+/// The checks of an identity provider.
+#[derive(Serialize, ToSchema)]
+#[schema(as = ProviderCheckList)]
+pub(crate) struct ProviderChecks {
+    /// In the order in which they were made. Those that the provider does not need are absent, and all further ones after a problem of
+    /// `discovery`.
+    checks: Vec<ProviderCheck>,
+}
+
+/// A check of an identity provider.
+#[derive(Serialize, ToSchema)]
+struct ProviderCheck {
+    #[schema(pattern = "^(discovery|jwks|callback_url)$")]
+    name: &'static str,
+    /// Whether it found no problem.
+    ok: bool,
+    /// The state that was found, or the problem.
+    detail: String,
+}
+
+impl From<Vec<platform::ProviderCheck>> for ProviderChecks {
+    fn from(checks: Vec<platform::ProviderCheck>) -> Self {
+        let checks = checks.into_iter().map(|check| ProviderCheck {
+            name: check.name,
+            ok: check.ok,
+            detail: check.detail,
+        });
+        Self {
+            checks: checks.collect(),
+        }
+    }
 }
 
 /// A connection to an identity provider. Fields of `getProvider` that cannot be set are accepted and ignored, so that its response can be

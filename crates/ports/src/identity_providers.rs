@@ -74,6 +74,26 @@ pub enum ProviderFault {
     Misconfigured(&'static str),
 }
 
+/// A part of a provider that sign-ins need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ProviderPart {
+    /// The issuer's discovery document.
+    Discovery,
+    /// The issuer's keys.
+    KeySet,
+    /// The page that browsers are sent to, which refuses unknown callback URLs.
+    SignInPage,
+}
+
+/// A part of a provider that was called, and its fault.
+#[derive(Debug)]
+pub struct CheckedPart {
+    /// The part.
+    pub part: ProviderPart,
+    /// The fault, if it has one.
+    pub outcome: Result<(), ProviderFault>,
+}
+
 /// Client for identity providers. Never called for [`ProviderKind::Test`](vestry_domain::provider::ProviderKind::Test).
 #[port]
 pub trait IdentityProviders: Send + Sync {
@@ -86,6 +106,14 @@ pub trait IdentityProviders: Send + Sync {
         access: ProviderAccess<'_>,
         request: AuthorizationRequest<'_>,
     ) -> Result<String, ProviderFault>;
+
+    /// Calls what sign-ins need from the provider, and nothing from a cache. Parts that it does not have are left out, as are those that
+    /// cannot be found because of an earlier fault. The client secret is not sent.
+    async fn check(
+        &self,
+        connection: &Connection,
+        request: AuthorizationRequest<'_>,
+    ) -> Vec<CheckedPart>;
 
     /// Exchanges a code and performs all checks of the protocol (O-3 to O-6).
     ///

@@ -98,6 +98,20 @@ impl Fetcher {
         T::deserialize(Value::Object(members)).map_err(|_form| NoAnswer::Form)
     }
 
+    /// Calls the page that browsers are sent to. It refuses an unknown client id or redirect URI without a redirect (RFC 6749 4.1.2.1).
+    /// Providers that sign the user in first do so only afterwards.
+    pub(crate) async fn sign_in_page(&self, url: Url) -> Result<(), ProviderFault> {
+        const PAGE: Document = Document {
+            refused: "its sign-in page refused the client id or the callback URL",
+            malformed: "its sign-in page is malformed",
+        };
+        let answer = self.0.call_and_cut(Call::get(url)).await.map_err(of_call)?;
+        match answer.status {
+            200..=399 => Ok(()),
+            status => Err(NoAnswer::Status(status).fault(&PAGE)),
+        }
+    }
+
     async fn post(&self, request: HttpRequest) -> Result<HttpResponse, NoAnswer> {
         let (parts, body) = request.into_parts();
         let url = Url::parse(&parts.uri.to_string()).map_err(|_no_url| NoAnswer::Form)?;

@@ -46,6 +46,14 @@ impl KeySet {
         })
     }
 
+    /// Requires that there is a key.
+    pub(crate) fn not_empty(&self) -> Result<(), ProviderFault> {
+        match self.keys.is_empty() {
+            true => Err(ProviderFault::Invalid("its key set is empty")),
+            false => Ok(()),
+        }
+    }
+
     /// Returns the key that signed the token.
     pub(crate) fn signer_of<'k>(&'k self, token: &Token<'_>) -> Option<SigningKey<'k>> {
         self.keys

@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use url::Url;
 use vestry_domain::Secret;
 use vestry_domain::provider::Connection;
 use vestry_outbound::{NotSetUp, Outbound, Reach};
 use vestry_ports::identity_providers::{
-    AuthorizationRequest, Exchanged, Grant, IdentityProviders, ProviderAccess, ProviderFault,
+    AuthorizationRequest, CheckedPart, Exchanged, Grant, IdentityProviders, ProviderAccess,
+    ProviderFault, ProviderPart,
 };
 use vestry_ports::port;
 
@@ -60,34 +62,64 @@ impl OauthProviders {
     }
 
     async fn way<'a>(&self, connection: &'a Connection) -> Result<Way<'a>, ProviderFault> {
-        let known = known(connection.kind());
-        let known = known.ok_or(ProviderFault::Misconfigured(
-            "this provider cannot be called",
-        ))?;
+        let found = match described_issuer(connection)? {
+            Some(issuer) => Some(self.document(issuer).await?),
+            None => None,
+        };
+        Way::of(connection, found.as_deref())
+    }
+
+    async fn document(&self, issuer: Issuer<'_>) -> Result<Arc<Discovery>, ProviderFault> {
+        let fetch = Discovery::fetch(&self.fetcher, issuer);
+        self.documents.get(issuer.0, fetch).await
+    }
+}
+
+/// Returns what is known about the connection's provider.
+fn known_provider(connection: &Connection) -> Result<&'static Known, ProviderFault> {
+    known(connection.kind()).ok_or(ProviderFault::Misconfigured(
+        "this provider cannot be called",
+    ))
+}
+
+/// Returns the issuer whose discovery document is needed; `None` if the endpoints are known without it.
+fn described_issuer(connection: &Connection) -> Result<Option<Issuer<'_>>, ProviderFault> {
+    match &known_provider(connection)?.protocol {
+        Protocol::OpenId { issuer } if !Endpoints::are_all_set(&connection.settings) => {
+            endpoints::issuer(connection, *issuer).map(Some)
+        }
+        Protocol::OpenId { .. } | Protocol::Plain(_) => Ok(None),
+    }
+}
+
+impl<'a> Way<'a> {
+    /// Finds the endpoints of a connection, with its discovery document if one is needed.
+    fn of(connection: &'a Connection, found: Option<&Discovery>) -> Result<Self, ProviderFault> {
+        let known = known_provider(connection)?;
         let settings = &connection.settings;
         let (endpoints, speaks) = match &known.protocol {
             Protocol::Plain(plain) => (Endpoints::plain(plain, settings)?, Speaks::Plain(plain)),
             Protocol::OpenId { issuer } => {
                 let issuer = endpoints::issuer(connection, *issuer)?;
-                let found = if Endpoints::are_all_set(settings) {
-                    None
-                } else {
-                    Some(self.document(issuer).await?)
-                };
-                let endpoints = Endpoints::open_id(settings, found.as_deref())?;
+                let endpoints = Endpoints::open_id(settings, found)?;
                 (endpoints, Speaks::OpenId(issuer))
             }
         };
-        Ok(Way {
+        Ok(Self {
             known,
             endpoints,
             speaks,
         })
     }
 
-    async fn document(&self, issuer: Issuer<'_>) -> Result<Arc<Discovery>, ProviderFault> {
-        let fetch = Discovery::fetch(&self.fetcher, issuer);
-        self.documents.get(issuer.0, fetch).await
+    /// Returns the URL that a browser is sent to.
+    fn address(
+        &self,
+        connection: &Connection,
+        request: AuthorizationRequest<'_>,
+    ) -> Result<Url, ProviderFault> {
+        let (client_id, settings) = (&connection.client_id, &connection.settings);
+        exchange::address(self.known, &self.endpoints, client_id, settings, request)
     }
 }
 
@@ -144,14 +176,43 @@ impl IdentityProviders for OauthProviders {
     ) -> Result<String, ProviderFault> {
         let connection = access.connection;
         let way = self.way(connection).await?;
-        let address = exchange::address(
-            way.known,
-            &way.endpoints,
-            &connection.client_id,
-            &connection.settings,
-            request,
-        )?;
-        Ok(address.into())
+        Ok(way.address(connection, request)?.into())
+    }
+
+    async fn check(
+        &self,
+        connection: &Connection,
+        request: AuthorizationRequest<'_>,
+    ) -> Vec<CheckedPart> {
+        let mut checked = Vec::new();
+        let mut note = |part, outcome| checked.push(CheckedPart { part, outcome });
+        let way = match described_issuer(connection) {
+            Ok(None) => Way::of(connection, None),
+            Ok(Some(issuer)) => match Discovery::fetch(&self.fetcher, issuer).await {
+                Ok(found) => Way::of(connection, Some(&found)).inspect(|_| {
+                    note(ProviderPart::Discovery, Ok(()));
+                }),
+                Err(fault) => Err(fault),
+            },
+            Err(fault) => Err(fault),
+        };
+        let way = match way {
+            Ok(way) => way,
+            Err(fault) => {
+                note(ProviderPart::Discovery, Err(fault));
+                return checked;
+            }
+        };
+        if let Some(url) = way.endpoints.jwks.clone() {
+            let keys = KeySet::fetch(&self.fetcher, url).await;
+            note(ProviderPart::KeySet, keys.and_then(|keys| keys.not_empty()));
+        }
+        let page = match way.address(connection, request) {
+            Ok(address) => self.fetcher.sign_in_page(address).await,
+            Err(fault) => Err(fault),
+        };
+        note(ProviderPart::SignInPage, page);
+        checked
     }
 
     async fn exchange(

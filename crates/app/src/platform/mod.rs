@@ -3,6 +3,7 @@
 pub mod apps;
 pub mod config;
 pub mod keys;
+pub mod provider_check;
 pub mod providers;
 pub mod redirect_urls;
 pub mod replays;
@@ -16,5 +17,6 @@ pub mod webhooks;
 pub use apps::{AppChange, SettingsChange};
 pub use config::ConfigPlan;
 pub use keys::NewApiKey;
+pub use provider_check::ProviderCheck;
 pub use providers::{ListedConnection, NewConnection};
 pub use vestry_ports::store::RedirectUrl;

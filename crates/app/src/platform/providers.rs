@@ -18,7 +18,7 @@ use crate::kernel::precondition::Precondition;
 use crate::kernel::provider_connection::secret_place;
 use crate::{Fault, Principal, Refusal, Service};
 
-const NO_PROVIDER: Refusal = Refusal::NotFound("provider");
+pub(super) const NO_PROVIDER: Refusal = Refusal::NotFound("provider");
 
 /// A connection to create or to replace.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use vestry_domain::Secret;
-use vestry_domain::provider::{ProvenIdentity, ProviderTokens, code_challenge};
+use vestry_domain::provider::{Connection, ProvenIdentity, ProviderTokens, code_challenge};
 use vestry_ports::identity_providers::{
-    AuthorizationRequest, Exchanged, Grant, IdentityProviders, ProviderAccess, ProviderFault,
+    AuthorizationRequest, CheckedPart, Exchanged, Grant, IdentityProviders, ProviderAccess,
+    ProviderFault, ProviderPart,
 };
 use vestry_ports::port;
 
@@ -87,6 +88,17 @@ impl IdentityProviders for FakeProviders {
         );
         lock(&self.0).asked.insert(state.clone(), asked);
         Ok(url)
+    }
+
+    async fn check(
+        &self,
+        _connection: &Connection,
+        _request: AuthorizationRequest<'_>,
+    ) -> Vec<CheckedPart> {
+        vec![CheckedPart {
+            part: ProviderPart::SignInPage,
+            outcome: self.reach(),
+        }]
     }
 
     async fn exchange(

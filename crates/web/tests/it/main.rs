@@ -37,6 +37,7 @@ mod otps;
 mod passkeys;
 mod password_reset;
 mod passwords;
+mod provider_check;
 mod reference;
 mod sessions;
 mod signing;

@@ -1,11 +1,13 @@
 //! The management API: its calls, the rights of its keys, and what they reach (MG-1 to MG-5, MG-8).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_app::operators::NewManagementKeyFields;
 use vestry_app::platform::{AppChange, SettingsChange};
+use vestry_contract::fakes::FakeProviders;
 use vestry_domain::api_key::{KeyFields, Scope};
 use vestry_domain::app::App;
 use vestry_domain::ids::{AppId, Id};
@@ -15,9 +17,10 @@ use vestry_domain::operation::Operation;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
 
-use crate::harness::{Api, Client, START, on_both};
+use crate::harness::{Api, Client, Options, START, on_both};
 
 on_both! {
+    with_providers;
     an_app_is_set_up_by_api_alone
     every_call_needs_its_scope_app_and_environment
     the_state_of_the_deployment_is_for_keys_of_all_apps
@@ -47,6 +50,14 @@ pub(crate) async fn key(
     };
     let made = api.service.create_management_key(Principal::cli(), fields);
     made.await.unwrap().key.expose().clone()
+}
+
+/// A service that calls no real provider.
+pub(crate) fn with_providers() -> Options {
+    Options {
+        providers: Some(Arc::new(FakeProviders::default())),
+        ..Options::default()
+    }
 }
 
 const STATUS: &str = "/v1/manage/status";
@@ -300,6 +311,12 @@ pub(crate) async fn rows(api: &Api, app: AppId) -> Vec<Row> {
             "PUT",
             world("/providers/google"),
             Some(json!({"client_id": "id", "client_secret": "s"})),
+            S::ProvidersWrite,
+        ),
+        row(
+            "POST",
+            world("/providers/github/check"),
+            None,
             S::ProvidersWrite,
         ),
         row(
