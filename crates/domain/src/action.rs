@@ -185,6 +185,7 @@ impl Action {
         Some(match self {
             Self::ReadApps
             | Self::ReadSettings
+            | Self::ReadConfig
             | Self::ReadApiKeys
             | Self::ReadSigningKeys
             | Self::ReadProviders
@@ -216,9 +217,11 @@ impl Action {
             }
             Self::RenameApp
             | Self::UpdateSettings
+            | Self::ApplyConfig
             | Self::RotateSigningKey
             | Self::RevokeSigningKey
             | Self::SetProvider
+            | Self::CheckProvider
             | Self::RemoveProvider
             | Self::AddRedirectUrl
             | Self::UpdateRedirectUrl
@@ -235,9 +238,10 @@ impl Action {
             Self::ReadOperators => Right::ReadOperators,
             Self::ManageOperators => Right::ManageOperators,
             Self::CreateApp | Self::ReadStatus | Self::ReadManagementKeys => Right::Deploy,
-            Self::CreateManagementKey | Self::RevokeManagementKey | Self::ManageOwners => {
-                Right::Own
-            }
+            Self::CreateManagementKey
+            | Self::RevokeManagementKey
+            | Self::ManageOwners
+            | Self::SwitchApp => Right::Own,
             Self::ReadKeySet
             | Self::DeleteExternalWallet
             | Self::CreateUser

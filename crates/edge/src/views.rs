@@ -256,7 +256,7 @@ pub struct ProviderView<'a> {
     updated_at: Timestamp,
 }
 
-/// What is shown of a client secret.
+/// The visible part of a client secret.
 #[derive(Serialize)]
 struct ClientSecretView<'a> {
     set: bool,
@@ -275,7 +275,10 @@ impl<'a> From<&'a ListedConnection> for ProviderView<'a> {
             settings: &connection.settings,
             secret: ClientSecretView {
                 set: listed.secret.is_some(),
-                last_four: listed.secret.as_ref().and_then(|hint| hint.last_four.as_deref()),
+                last_four: listed
+                    .secret
+                    .as_ref()
+                    .and_then(|hint| hint.last_four.as_deref()),
                 updated_at: listed.secret.as_ref().map(|hint| hint.updated_at),
             },
             callback_url: &listed.callback_url,

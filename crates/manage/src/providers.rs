@@ -36,7 +36,7 @@ pub(crate) struct Provider {
     updated_at: i64,
 }
 
-/// What is shown of a client secret.
+/// The visible part of a client secret.
 #[derive(ToSchema)]
 #[schema(as = ManagedClientSecret)]
 #[expect(dead_code, reason = "describes a view")]

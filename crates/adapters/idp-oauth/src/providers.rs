@@ -75,7 +75,7 @@ impl OauthProviders {
     }
 }
 
-/// Returns what is known about the connection's provider.
+/// Returns the table entry of the connection's provider.
 fn known_provider(connection: &Connection) -> Result<&'static Known, ProviderFault> {
     known(connection.kind()).ok_or(ProviderFault::Misconfigured(
         "this provider cannot be called",

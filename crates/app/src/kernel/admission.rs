@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use vestry_domain::api_key::{self, ApiKeyKind};
-use vestry_domain::app::{App, AppSettings, NamedEvents};
+use vestry_domain::app::App;
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::management_key;
 use vestry_domain::operation::Operation;
-use vestry_domain::test_clock::TestClock;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::LimiterUnavailable;
@@ -37,20 +36,7 @@ impl Service {
 
     /// Returns a principal as the caller of a call that concerns the deployment as a whole. It reaches nothing else by that.
     pub fn caller_in_deployment(&self, principal: &Principal) -> Caller {
-        let world = World::DEPLOYMENT;
-        Caller {
-            world,
-            app: Arc::new(App {
-                id: world.app_id,
-                name: String::new(),
-                settings: AppSettings::default(),
-                test_clock: TestClock::default(),
-                named_events: NamedEvents::default(),
-                created_at: Timestamp::default(),
-                updated_at: Timestamp::default(),
-            }),
-            principal: principal.clone(),
-        }
+        self.built_in_caller(principal.clone())
     }
 
     /// Returns an App.

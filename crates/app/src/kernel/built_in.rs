@@ -41,6 +41,7 @@ pub(crate) fn app(settings: &Settings) -> App {
         },
         test_clock: TestClock::default(),
         named_events: NamedEvents::default(),
+        disabled_at: None,
         created_at,
         updated_at: created_at,
     }

@@ -102,7 +102,7 @@ impl Service {
         let detail = detail.with("expires_at", draft.record.expires_at.unix());
         let action = ControlAction::OperatorInvite;
         tx.note(self.done(&by.at(WORLD), action, draft.record.id, &detail));
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 
     /// Withdraws an invitation that was not accepted.

@@ -115,7 +115,9 @@ impl Service {
         drop(read);
         if !has_key {
             let app = built_in::app(&self.settings);
-            let key = self.new_signing_key(&app, WORLD, self.machine_time()).await?;
+            let key = self
+                .new_signing_key(&app, WORLD, self.machine_time())
+                .await?;
             retried(|| self.store_own_signing_key(&key)).await?;
         }
         Ok(())

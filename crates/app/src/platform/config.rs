@@ -171,13 +171,11 @@ impl Service {
                     .sealer
                     .seal(secret_place(section.world, &owner), b"");
                 let secret = sealed.await?;
-                prepared
-                    .connections
-                    .push(StoredConnection {
-                        connection,
-                        secret,
-                        hint: None,
-                    });
+                prepared.connections.push(StoredConnection {
+                    connection,
+                    secret,
+                    hint: None,
+                });
             }
             for (before, after) in counterparts(&known.hooks(section.world), &section.hooks()) {
                 let added = after.filter(|_| before.is_none());

@@ -16,7 +16,7 @@ const PER_MINUTE: u32 = 5;
 /// The result of one check.
 #[derive(Debug)]
 pub struct ProviderCheck {
-    /// What was checked: `discovery`, `jwks` or `callback_url`.
+    /// The checked part: `discovery`, `jwks` or `callback_url`.
     pub name: &'static str,
     /// Whether nothing speaks against a sign-in.
     pub ok: bool,

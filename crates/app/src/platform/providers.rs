@@ -38,7 +38,7 @@ pub struct NewConnection {
 pub struct ListedConnection {
     /// The stored settings, without the client secret.
     pub connection: Connection,
-    /// What is shown of the client secret.
+    /// The visible part of the client secret; `None` while none is set.
     pub secret: Option<ClientSecretHint>,
     /// The URL to register with the provider.
     pub callback_url: String,

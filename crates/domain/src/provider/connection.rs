@@ -33,7 +33,7 @@ pub struct Connection {
     pub updated_at: Timestamp,
 }
 
-/// What is shown of a client secret after it was set.
+/// The visible part of a client secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientSecretHint {
     /// Its last four characters; `None` if the rest would be too short, or if it is a key in several lines.

@@ -18,7 +18,7 @@ pub struct StoredConnection {
     pub connection: Connection,
     /// The encrypted client secret, bound to the connection's callback id.
     pub secret: Sealed,
-    /// What is shown of it; `None` while none is set.
+    /// Its visible part; `None` while none is set.
     pub hint: Option<ClientSecretHint>,
 }
 

@@ -22,16 +22,24 @@ on_both! {
 }
 
 const APPS: &str = "/v1/manage/apps";
+const INVITATIONS: &str = "/v1/manage/operators/invitations";
 
-/// The number of changes in an environment, Apps and requests to webhooks.
-async fn effects(api: &Api, world: World) -> [usize; 3] {
+/// The number of changes in an environment and in the deployment, Apps and requests to webhooks.
+async fn effects(api: &Api, world: World) -> [usize; 4] {
     let store = api.store().await;
     let mut read = store.read().await.unwrap();
     let all = ControlFilter::default();
     let entries = read.control_log().page(&world, &all, None, 1_000);
     let entries = entries.await.unwrap().len();
+    let above = (read.control_log()).page(&World::DEPLOYMENT, &all, None, 1_000);
+    let above = above.await.unwrap().len();
     let apps = read.apps().list().await.unwrap().len();
-    [entries, apps, api.webhooks.sent_to("walk.example").len()]
+    [
+        entries,
+        above,
+        apps,
+        api.webhooks.sent_to("walk.example").len(),
+    ]
 }
 
 /// A repeat in another process gets the first response and has no effect. Another request with the key is refused.
@@ -48,6 +56,8 @@ async fn mg_10_every_post_is_done_once(api: &Api) {
     posts.retain(|row| row.method == "POST" && routes.contains(&pattern(&row.path)));
     let mut posts: Vec<_> = posts.into_iter().map(|row| (row.path, row.body)).collect();
     posts.push((APPS.to_owned(), Some(json!({"name": "Shop"}))));
+    let viewer = json!({"email": "ann@example.com", "role": "viewer", "apps": [api.app.id]});
+    posts.push((INVITATIONS.to_owned(), Some(viewer)));
     let walked: BTreeSet<_> = posts.iter().map(|(path, _)| pattern(path)).collect();
     assert_eq!(walked, routes, "a route without a row");
 
