@@ -82,7 +82,7 @@ impl Principal {
 
     /// Returns this principal with the given client address.
     #[must_use]
-    pub(crate) fn from_address(self, client: Option<IpAddr>) -> Self {
+    pub(crate) fn with_address(self, client: Option<IpAddr>) -> Self {
         Self { client, ..self }
     }
 
@@ -158,7 +158,7 @@ impl Principal {
             }
             Identity::Operator { operator, is_fresh } => {
                 let right = action.right().ok_or(Refusal::RoleNotAllowed)?;
-                operator.grants.permit(right, extent.into(), *is_fresh)?;
+                operator.grants.permit(right, extent, *is_fresh)?;
             }
             Identity::Cli | Identity::System => {}
         }

@@ -65,7 +65,7 @@ impl OperatorSession {
         self.proved_at?;
         let operator = Principal::operator(Arc::new(self.operator.clone()), self.is_fresh);
         let request_id = Arc::clone(&self.request_id);
-        Some(operator.from_address(self.client).of_request(request_id))
+        Some(operator.with_address(self.client).of_request(request_id))
     }
 
     /// Whether a second factor was proved lately.

@@ -70,19 +70,25 @@ fn told<T, E: Debug>(outcome: Result<T, E>) -> Result<(), String> {
     outcome.map(drop).map_err(|error| format!("{error:?}"))
 }
 
+/// A use case, and what it asks for.
+struct UseCase {
+    action: Action,
+    asked: Asked,
+    run: for<'a> fn(&'a Call) -> Outcome<'a>,
+}
+
 macro_rules! calls {
     ($($action:ident $asked:ident |$call:ident| $body:expr;)*) => {
-        vec![$((
-            Action::$action,
-            Asked::$asked,
-            (|$call: &Call| -> Outcome<'_> { Box::pin(async move { told($body.await) }) })
-                as for<'a> fn(&'a Call) -> Outcome<'a>,
-        ),)*]
+        vec![$(UseCase {
+            action: Action::$action,
+            asked: Asked::$asked,
+            run: |$call| Box::pin(async move { told($body.await) }),
+        },)*]
     };
 }
 
 /// One use case for each action that an operator can do. A new action without a row fails the test.
-fn use_cases() -> Vec<(Action, Asked, for<'a> fn(&'a Call) -> Outcome<'a>)> {
+fn use_cases() -> Vec<UseCase> {
     calls! {
         ReadApps Somewhere |c| c.service.list_apps(&c.by);
         ReadApps InApp |c| c.service.show_app(&c.by, c.world.app_id);
@@ -276,9 +282,9 @@ async fn each_role_does_what_the_table_says() {
     let missing: Vec<_> = Action::ALL
         .iter()
         .filter(|action| action.right().is_some())
-        .filter(|action| !rows.iter().any(|(row, ..)| row == *action))
+        .filter(|action| !rows.iter().any(|row| row.action == **action))
         .collect();
-    assert_eq!(missing, [] as [&Action; 0], "actions without a row");
+    assert!(missing.is_empty(), "actions without a row: {missing:?}");
 
     let mut tokens = Vec::new();
     for role in Role::ALL {
@@ -306,7 +312,7 @@ async fn each_role_does_what_the_table_says() {
                     key,
                     later: harness.now() + Seconds(3_600),
                 };
-                for (action, asked, run) in &rows {
+                for UseCase { action, asked, run } in &rows {
                     let right = action.right().unwrap();
                     let expected = match asked {
                         Asked::World => grants.permit(right, Extent::World(world), is_fresh),

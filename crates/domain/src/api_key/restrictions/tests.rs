@@ -154,9 +154,11 @@ fn restrictions_narrow_each_other() {
 /// Removing any restriction widens a key, adding one narrows it, and so does each smaller list.
 #[test]
 fn widening_is_recognised() {
+    type Change = fn(&mut Restrictions);
+
     let (none, full) = (Restrictions::default(), full());
     assert!(full.are_within(&none) && full.are_within(&full) && none.are_within(&none));
-    let without: [(&str, fn(&mut Restrictions)); 7] = [
+    let without: [(&str, Change); 7] = [
         ("expires_at", |it| it.expires_at = None),
         ("ip_allow", |it| it.ip_allow = None),
         ("operations", |it| it.operations = None),
