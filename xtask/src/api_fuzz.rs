@@ -19,6 +19,7 @@ schemathesis generates about 2,000 requests from /openapi.json (examples, edge v
 sends them with the test key to a `vestry dev` without a request limit. A finding is a 5xx response, or a status, content
 type or body that the description does not allow; any finding fails the command.
 
+--management   send them to /v1/manage with a management key for everything instead (some minutes: 600 requests a minute)
 --seed N       generate other requests than those of the fixed seed
 --no-install   do not install Python with apt-get if missing";
 
@@ -34,15 +35,28 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut arguments = Arguments::new("api-fuzz", arguments);
     let install = arguments.install();
     let seed = arguments.number("--seed")?.map_or(SEED, u64::from);
+    let sent = match arguments.flag("--management") {
+        true => Sent::Management,
+        false => Sent::All,
+    };
     arguments.end()?;
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
-    check(&python, &dev_server::build(Built::Alone)?, seed)
+    check(&python, &dev_server::build(Built::Alone)?, seed, sent)
+}
+
+/// The requests of a run.
+#[derive(Clone, Copy)]
+pub(crate) enum Sent {
+    /// To every operation, with an App's test key.
+    All,
+    /// To the management API, with a key for everything.
+    Management,
 }
 
 /// Runs schemathesis against a server of its own.
-pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Failure> {
+pub(crate) fn check(python: &Python, binary: &Path, seed: u64, sent: Sent) -> Result<(), Failure> {
     let operations = operations(binary)?;
     let directory = project::target().join("interop");
     fs::create_dir_all(&directory).context("cannot create target/interop")?;
@@ -51,12 +65,26 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Fai
         fs::remove_file(&report).context("cannot remove the last report")?;
     }
     let server = DevServer::start(binary, "api-fuzz")?;
+    let key = match sent {
+        Sent::All => server.test_key().to_owned(),
+        Sent::Management => server.management_key(binary)?,
+    };
+    let part: &[&str] = match sent {
+        Sent::All => &[],
+        // Responses with 429 would hide findings.
+        Sent::Management => &[
+            "--include-path-regex",
+            "^/v1/manage",
+            "--rate-limit",
+            "550/m",
+        ],
+    };
     let outcome = process::run(
         python
             .program("schemathesis")
             // It writes files to its current directory.
             .current_dir(&directory)
-            .env("VESTRY_TEST_KEY", server.test_key())
+            .env("VESTRY_TEST_KEY", key)
             .arg("--config-file")
             .arg(python::scripts().join("schemathesis.toml"))
             .args([
@@ -70,6 +98,7 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64) -> Result<(), Fai
                 "--checks",
                 CHECKS,
             ])
+            .args(part)
             .args(["--seed", &seed.to_string()])
             .args([
                 "--max-examples",

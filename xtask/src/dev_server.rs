@@ -110,6 +110,26 @@ impl DevServer {
         &self.test_key
     }
 
+    /// Makes a management key for every App, environment and scope.
+    pub(crate) fn management_key(&self, binary: &Path) -> Result<String, Failure> {
+        const SCOPES: &str = "apps:write,settings:write,keys:write,providers:write,redirect_urls:write,webhooks:write,operators:write,\
+            config:write,audit:read,users:read,users:write,sessions:write,wallets:read,wallets:write,events:read";
+        let file = |name: &str| self.directory.join(name).display().to_string();
+        let made = process::output(
+            Command::new(binary)
+                .args(["manage-key", "create", "fuzz", "--app", "all", "--json"])
+                .args(["--environment", "test,live", "--expires-in", "1d"])
+                .args(["--scope", SCOPES])
+                .env(
+                    "VESTRY_DATABASE__URL",
+                    format!("sqlite:{}", file("vestry.db")),
+                )
+                .env("VESTRY_VAULT__LOCAL__PATH", file("root.key")),
+        )?;
+        let made = serde_json::from_str(&made).context("cannot parse the management key")?;
+        text(&made, "/key")
+    }
+
     /// Stops the service, which must exit with code 0.
     pub(crate) fn stop(self) -> Result<(), Failure> {
         self.guard.stop_cleanly(&self.log)

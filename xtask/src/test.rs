@@ -118,7 +118,7 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     if let Some(chromium) = Chromium::prepare(install)? {
         browser::check(python, &chromium, &binary)?;
     }
-    api_fuzz::check(python, &binary, api_fuzz::SEED)
+    api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ const DELETION: &str = include_str!("../../../store-rows/repositories/user_delet
 /// Tables that keep naming a deleted user, only by id (E-6).
 const OUTLIVE: [&str; 2] = ["unsequenced_events", "events"];
 /// Tables whose rows the use case erases in the same transaction. The row of a key stays, without its response and without the user (M-9).
-const ERASED: [&str; 1] = ["idempotency_keys"];
+const ERASED: [&str; 2] = ["idempotency_keys", "operators"];
 
 /// The deletion of a user must cover every table whose rows name the user (S-5): a new table has to be added there.
 #[test]
