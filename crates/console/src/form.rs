@@ -12,6 +12,7 @@ use vestry_domain::Secret;
 use vestry_domain::token::TokenHash;
 use vestry_edge::{Problem, body};
 
+use crate::PREFIX;
 use crate::visit::Visit;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -62,8 +63,12 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
         fields: fields.collect(),
     };
     let presented = form.secret(TOKEN);
-    let mut bases = [&visit.token, &visit.browser].into_iter().flatten();
-    let is_ours = bases.any(|base| {
+    // Forms that are shown before signing in are bound to the browser, all others to the session.
+    let base = match is_before_sign_in(request.path()) {
+        true => &visit.browser,
+        false => &visit.token,
+    };
+    let is_ours = base.as_ref().is_some_and(|base| {
         let expected = token_of(base);
         bool::from(expected.as_bytes().ct_eq(presented.expose().as_bytes()))
     });
@@ -72,6 +77,11 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
     } else {
         Err(Unread::Foreign)
     }
+}
+
+fn is_before_sign_in(path: &str) -> bool {
+    let page = path.strip_prefix(PREFIX).unwrap_or_default();
+    page == "/join" || page.starts_with("/sign-in")
 }
 
 /// The token of the forms of a session, or of a browser without one. It does not reveal the value it is made from.

@@ -95,6 +95,17 @@ async fn received(visit: &Visit, posted: Posted) -> Result<(Form, Signed), HttpR
 
 /// Answers a change of factors that was refused.
 async fn refused(visit: &Visit, signed: &Signed, refusal: Refusal) -> HttpResponse {
+    if matches!(refusal, Refusal::StepUpRequired) {
+        let (request, session) = (visit.request.clone(), signed.session.clone());
+        let call = format!("POST {}", visit.path);
+        let noted = visit.service.run(|service| async move {
+            service
+                .note_console_refusal(&request, &session, &call, "step_up_required")
+                .await;
+        });
+        // A panic is already in the log and does not affect the response.
+        drop(noted.await);
+    }
     match refusal {
         Refusal::StepUpRequired => to_step_up(ME),
         Refusal::InsufficientFactor => {

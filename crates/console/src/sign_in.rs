@@ -7,8 +7,6 @@ use askama::Template;
 use serde::Deserialize;
 use vestry_app::Refusal;
 use vestry_app::operators::{NewSession, SignInError};
-use vestry_domain::code::MethodId;
-use vestry_domain::ids::EmailId;
 use vestry_edge::Problem;
 
 use crate::cookie::Cookie;
@@ -36,7 +34,6 @@ struct CodePage<'a> {
     token: String,
     after: &'a str,
     email: &'a str,
-    method: &'a str,
     error: Option<&'a str>,
 }
 
@@ -128,7 +125,9 @@ pub(crate) fn message(error: SignInError, wrong: &str) -> Result<String, Problem
 /// Gives the browser the token of its session. A session with one factor goes on to the second.
 pub(crate) fn begin(visit: &Visit, session: &NewSession, after: &str) -> HttpResponse {
     let set = Cookie::Session.set(&visit.settings, &session.token);
-    with_cookie(redirect(safe_return(after)), &set)
+    let response = with_cookie(redirect(safe_return(after)), &set);
+    // Its forms are done with.
+    with_cookie(response, &Cookie::Browser.remove(&visit.settings))
 }
 
 /// `POST sign-in/code`
@@ -143,25 +142,18 @@ pub(crate) async fn send_code(visit: Visit, Posted(posted): Posted) -> HttpRespo
     let sent =
         visit.run(|service| async move { service.send_code_to_operator(&request, &address).await });
     match sent.await {
-        Ok(method) => code_form(&visit, &after, &email, &method.to_string(), None),
+        Ok(()) => code_form(&visit, &after, &email, None),
         Err(Refusal::Invalid(invalid)) => form(&visit, &after, &email, Some(&invalid.message)),
         Err(refusal) => page::refused(&visit, refusal.into()),
     }
 }
 
-fn code_form(
-    visit: &Visit,
-    after: &str,
-    email: &str,
-    method: &str,
-    error: Option<&str>,
-) -> HttpResponse {
+fn code_form(visit: &Visit, after: &str, email: &str, error: Option<&str>) -> HttpResponse {
     let (token, cookie) = before_sign_in(visit);
     let template = CodePage {
         token,
         after: safe_return(after),
         email,
-        method,
         error,
     };
     with_new_browser(visit, page(visit, status_of(error), &template), cookie)
@@ -174,20 +166,17 @@ pub(crate) async fn by_code(visit: Visit, Posted(posted): Posted) -> HttpRespons
         Err(unread) => return page::unread(&visit, unread),
     };
     let (email, after) = (fields.text("email"), fields.text("return"));
-    let Ok(email_id) = fields.text("method").parse::<EmailId>() else {
-        return form(&visit, after, email, None);
-    };
-    let (request, code) = (visit.request.clone(), fields.secret("code"));
+    let (request, address) = (visit.request.clone(), email.to_owned());
+    let code = fields.secret("code");
     let signed_in = visit.run(|service| async move {
-        let method = MethodId::Email(email_id);
         service
-            .sign_operator_in_by_code(&request, method, code)
+            .sign_operator_in_by_code(&request, &address, code)
             .await
     });
     match signed_in.await {
         Ok(session) => begin(&visit, &session, after),
         Err(error) => match message(error, WRONG_CODE) {
-            Ok(text) => code_form(&visit, after, email, fields.text("method"), Some(&text)),
+            Ok(text) => code_form(&visit, after, email, Some(&text)),
             Err(problem) => page::refused(&visit, problem),
         },
     }

@@ -27,6 +27,8 @@ pub(crate) struct Visit {
     pub(crate) browser: Option<Secret<String>>,
     /// Path and query, to return to after signing in.
     pub(crate) address: String,
+    /// The path.
+    pub(crate) path: String,
 }
 
 impl FromRequest for Visit {
@@ -60,6 +62,7 @@ fn of(request: &HttpRequest) -> Result<Visit, Problem> {
         token: Cookie::Session.read(settings, request.headers()),
         browser: Cookie::Browser.read(settings, request.headers()),
         address: request.uri().to_string(),
+        path: request.path().to_owned(),
         settings: settings.clone(),
     })
 }

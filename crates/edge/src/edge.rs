@@ -62,7 +62,8 @@ pub(crate) async fn edge(
 /// Whether a page of the console was requested on the listener of the API, or the reverse, if the console has a listener of its own.
 fn is_misplaced(request: &ServiceRequest, console: Option<SocketAddr>) -> bool {
     console.is_some_and(|console| {
-        let path = request.path().strip_prefix(CONSOLE);
+        // The decoded path, as the router reads it.
+        let path = request.match_info().as_str().strip_prefix(CONSOLE);
         let is_page = path.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         is_page != (request.app_config().local_addr() == console)
     })
@@ -192,11 +193,11 @@ mod tests {
         let here = TestRequest::default().to_srv_request();
         let here = here.app_config().local_addr().to_string();
         let elsewhere = "192.0.2.1:8081";
-        for path in ["/console", "/console/", "/console/me?x=1"] {
+        for path in ["/console", "/console/", "/console/me?x=1", "/%63onsole/me"] {
             assert!(!of(path, None) && !of(path, Some(&here)), "{path}");
             assert!(of(path, Some(elsewhere)), "{path}");
         }
-        for path in ["/", "/v1/users", "/consoles", "/readyz"] {
+        for path in ["/", "/v1/users", "/consoles", "/%76%31/users"] {
             assert!(!of(path, None) && !of(path, Some(elsewhere)), "{path}");
             assert!(of(path, Some(&here)), "{path}");
         }

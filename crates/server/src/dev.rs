@@ -88,7 +88,10 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
         let service = service.await?;
         let earlier = Record::read(&data.record());
         let demo = demo::prepare(&service, earlier.as_ref()).await?;
-        let operator = operator::prepare(&service, earlier.as_ref()).await?;
+        let operator = match owns_database(&data, &settings) {
+            true => operator::prepare(&service, earlier.as_ref()).await?,
+            false => DevOperator::default(),
+        };
         Ok::<_, Failure>((service, demo, operator))
     })?;
     let console = Console::of(&settings.console)?;
@@ -174,17 +177,30 @@ fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<
             ("log.format", "pretty".to_owned()),
         ],
     )?;
-    settings.console.needs_second_factor = false;
+    if let Some(address) = settings.console.listen
+        && !address.ip().is_loopback()
+    {
+        return Err(Failure::usage(format!(
+            "console.listen is {address}, which is not a loopback address; use `vestry serve` to reach the console from elsewhere"
+        )));
+    }
+    // The operators of another database are real ones.
+    settings.console.needs_second_factor = !owns_database(data, &settings);
     Ok(settings)
 }
 
-/// Deletes the data of earlier starts. This is possible only if all of it is in the data directory.
-fn empty(data: &DataDir, settings: &Settings) -> Result<(), Failure> {
+/// Whether the database is the one in the data directory.
+fn owns_database(data: &DataDir, settings: &Settings) -> bool {
     let inside = match &settings.database.database {
         Database::Sqlite(path) => path.parent().and_then(|path| path.canonicalize().ok()),
         Database::Postgres(_) => None,
     };
-    if inside.is_none() || inside != data.path().canonicalize().ok() {
+    inside.is_some() && inside == data.path().canonicalize().ok()
+}
+
+/// Deletes the data of earlier starts. This is possible only if all of it is in the data directory.
+fn empty(data: &DataDir, settings: &Settings) -> Result<(), Failure> {
+    if !owns_database(data, settings) {
         return Err(Failure::usage(
             "--fresh deletes only the database in the data directory, but database.url names another one",
         ));

@@ -21,6 +21,17 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let certificate = http.tls.clone().map(Certificate::load).transpose()?;
     let listener = Listener::bind(http.listen, "change http.listen")?;
     let console = Console::of(&settings.console)?;
+    if console.is_some()
+        && settings
+            .console
+            .base_url
+            .as_ref()
+            .is_some_and(|url| !url.is_https())
+    {
+        return Err(Failure::new(
+            "console.base_url must be https, because the console keeps its session in a cookie",
+        ));
+    }
     let address = listener.address;
     warn_of_plain_http(http, &base_url);
     let runtime = runtime()?;

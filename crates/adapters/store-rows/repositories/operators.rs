@@ -4,6 +4,7 @@ use diesel::prelude::{ExpressionMethods, OptionalExtension, QueryDsl, Selectable
 use diesel_async::RunQueryDsl;
 use vestry_domain::Timestamp;
 use vestry_domain::email::EmailIdentity;
+use vestry_domain::event::Actor;
 use vestry_domain::ids::{AppId, OperatorLinkId, UserId};
 use vestry_domain::operator::{Grants, Operator, OperatorLink};
 use vestry_domain::token::TokenHash;
@@ -133,6 +134,15 @@ impl OperatorLinks for Unit {
         let links = operator_links::table
             .filter(operator_links::app_id.eq(AppId::BUILT_IN.to_string()))
             .filter(operator_links::identity.eq(email.as_str().to_owned()))
+            .filter(operator_links::used_at.is_null());
+        let removed = diesel::delete(links).execute(self.writing()?).await;
+        self.done(removed).map(count)
+    }
+
+    async fn remove_made_by(&mut self, actor: &Actor) -> StoreResult<u64> {
+        let links = operator_links::table
+            .filter(operator_links::app_id.eq(AppId::BUILT_IN.to_string()))
+            .filter(operator_links::created_by.eq(actor.to_string()))
             .filter(operator_links::used_at.is_null());
         let removed = diesel::delete(links).execute(self.writing()?).await;
         self.done(removed).map(count)

@@ -203,6 +203,9 @@ impl Service {
     ) -> Result<(), BeginRunError> {
         match condition {
             ReplayGuard::Permitted(action) => caller.authorize(action)?,
+            ReplayGuard::PermittedInApp(action, app) => {
+                caller.principal.authorize(action, app)?;
+            }
             ReplayGuard::PermittedInDeployment(action) => {
                 caller.principal.authorize(action, Extent::Deployment)?;
             }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use vestry_domain::World;
 use vestry_domain::app::{App, AppSettings, NamedEvents};
+use vestry_domain::event::EventKind;
 use vestry_domain::ids::AppId;
 use vestry_domain::operator::STEP_UP_LIFETIME;
 use vestry_domain::passkey::UserVerification;
@@ -34,6 +35,7 @@ pub(crate) fn app(settings: &Settings) -> App {
             freshness_minutes: STEP_UP_LIFETIME.0 / 60,
             enumeration_safe: true,
             end_sessions_on_change: true,
+            events_optional: vec![EventKind::SignInFailed.as_str().to_owned()],
             webauthn_domains: console.map(|it| it.host.clone()).into_iter().collect(),
             webauthn_origins: console.map(|it| it.origin.clone()).into_iter().collect(),
             webauthn_user_verification: UserVerification::Required,

@@ -164,7 +164,8 @@ impl Principal {
         }
         self.record_guard(match extent {
             Extent::Deployment => ReplayGuard::PermittedInDeployment(action),
-            Extent::App(_) | Extent::World(_) => ReplayGuard::Permitted(action),
+            Extent::App(app) => ReplayGuard::PermittedInApp(action, app),
+            Extent::World(_) => ReplayGuard::Permitted(action),
         });
         Ok(())
     }
@@ -375,6 +376,21 @@ impl Principal {
                 grants.in_all().is_some() || apps.any(reads)
             }
             Identity::Cli | Identity::System => true,
+        }
+    }
+
+    /// Checks that an operator still has the same roles, among all operators, who are locked.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidSession`].
+    pub(crate) fn is_still_among(&self, operators: &[Operator]) -> Result<(), Refusal> {
+        let is_same = |by: &Operator| {
+            let mut all = operators.iter();
+            all.any(|one| one.user_id == by.user_id && one.grants == by.grants)
+        };
+        match self.as_operator() {
+            Some(by) if !is_same(by) => Err(Refusal::InvalidSession),
+            _ => Ok(()),
         }
     }
 

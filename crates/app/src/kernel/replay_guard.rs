@@ -5,7 +5,7 @@
 
 use vestry_domain::action::Action;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{UserId, WalletId};
+use vestry_domain::ids::{AppId, UserId, WalletId};
 use vestry_domain::session::Proof;
 use vestry_domain::wallet::WalletType;
 
@@ -14,6 +14,8 @@ use vestry_domain::wallet::WalletType;
 pub(crate) enum ReplayGuard {
     /// The principal may do this in the world of the call.
     Permitted(Action),
+    /// The principal may do this, which concerns an App as a whole.
+    PermittedInApp(Action, AppId),
     /// The principal may do this, which concerns the deployment as a whole.
     PermittedInDeployment(Action),
     /// The principal may give this scope to an API key.
@@ -103,6 +105,9 @@ impl ReplayGuard {
     pub(crate) fn written(&self) -> String {
         match self {
             Self::Permitted(action) => format!("permitted {}", action.as_str()),
+            Self::PermittedInApp(action, app) => {
+                format!("permitted-in-app {} {app}", action.as_str())
+            }
             Self::PermittedInDeployment(action) => {
                 format!("permitted-in-deployment {}", action.as_str())
             }
@@ -126,6 +131,9 @@ impl ReplayGuard {
         let words: Vec<&str> = text.split(' ').collect();
         Some(match words.as_slice() {
             ["permitted", action] => Self::Permitted(Action::parse(action)?),
+            ["permitted-in-app", action, app] => {
+                Self::PermittedInApp(Action::parse(action)?, app.parse().ok()?)
+            }
             ["permitted-in-deployment", action] => {
                 Self::PermittedInDeployment(Action::parse(action)?)
             }

@@ -4,11 +4,11 @@ use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::KeyPurpose;
-use vestry_domain::event::{EndReason, Fact};
+use vestry_domain::event::{Actor, EndReason, Fact};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::message::{NOTICE_LIFETIME, OutboxJob, operator_reset_notice};
-use vestry_domain::operator::{LINK_LIFETIME, MAX_APPS, Operator, Role};
+use vestry_domain::operator::{Grants, LINK_LIFETIME, MAX_APPS, Operator, Role};
 use vestry_domain::user::UserDisabled;
 use vestry_domain::{Invalid, Secret};
 use vestry_ports::store::Repositories;
@@ -53,8 +53,12 @@ impl Service {
         user: UserId,
         change: OperatorChange,
     ) -> Result<(), Refusal> {
-        if let OperatorChange::Role(_, Some(apps)) = &change {
-            for app in apps {
+        by.authorize_somewhere(Action::ManageOperators)?;
+        if let OperatorChange::Role(role, apps) = &change {
+            // The same lists as for a new operator.
+            Grants::new(role.unwrap_or(Role::Viewer), apps.clone())?;
+            for app in apps.iter().flatten() {
+                by.authorize_in_app(Action::ManageOperators, *app)?;
                 self.app(*app).await?;
             }
         }
@@ -71,6 +75,7 @@ impl Service {
         let now = self.machine_time();
         let mut tx = self.begin_change([WORLD]).await?;
         let operators = tx.operators().lock_all().await?;
+        by.is_still_among(&operators)?;
         let target = visible(by, &operators, user)?;
         let mut grants = target.grants.clone();
         if let OperatorChange::Role(role, apps) = change {
@@ -90,6 +95,11 @@ impl Service {
         let is_weakened = !stays_owner || matches!(change, OperatorChange::Disable);
         if target.grants.is_owner() && is_weakened {
             leave_an_owner(&mut *tx, &operators, user).await?;
+        }
+        if !matches!(change, OperatorChange::Enable) {
+            // What the operator handed out goes with the right to do so.
+            let maker = Actor::Operator(user);
+            tx.operator_links().remove_made_by(&maker).await?;
         }
         // Locked before its sessions end: a sign-in comes first, or finds the operator changed.
         tx.users().lock(&WORLD, user).await?;
@@ -151,6 +161,27 @@ impl Service {
         Ok(())
     }
 
+    /// Clears the lockouts of an operator. They are caused by wrong passwords and codes, which anyone can send.
+    ///
+    /// # Errors
+    /// [`Refusal`].
+    pub async fn unlock_operator(&self, by: &Principal, user: UserId) -> Result<(), Refusal> {
+        by.authorize_somewhere(Action::ManageOperators)?;
+        self.hold_deployment_key(KeyPurpose::Secrets).await?;
+        retried(|| self.clear_lockouts_of(by, user)).await
+    }
+
+    async fn clear_lockouts_of(&self, by: &Principal, user: UserId) -> Result<(), Refusal> {
+        let mut tx = self.begin_change([WORLD]).await?;
+        let operators = tx.operators().lock_all().await?;
+        by.is_still_among(&operators)?;
+        authorize_target(by, &visible(by, &operators, user)?.grants)?;
+        lockout::forget_failures_of(&mut *tx, &WORLD, user).await?;
+        let (action, detail) = (ControlAction::OperatorUnlock, Detail::default());
+        tx.note(self.done(&by.at(WORLD), action, user, &detail));
+        Ok(tx.commit().await?)
+    }
+
     /// Replaces lost factors: removes all factors of an operator, ends the sessions, and creates a link with which the operator enrols new
     /// ones. All owners are told by mail.
     ///
@@ -210,6 +241,7 @@ impl Service {
         let now = self.machine_time();
         let mut tx = self.begin_change([WORLD]).await?;
         let operators = tx.operators().lock_all().await?;
+        by.is_still_among(&operators)?;
         visible(by, &operators, user)?;
         tx.users().lock(&WORLD, user).await?;
         let ids = tx.sessions().delete_all(&WORLD, user, now).await?;

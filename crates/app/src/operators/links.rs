@@ -21,6 +21,9 @@ use crate::{Fault, Principal, Refusal, Service};
 /// How long links are kept after they expire.
 const KEPT: Seconds = Seconds(7 * 24 * 60 * 60);
 
+/// Maximum number of open invitations by one principal.
+const MAX_OPEN: usize = 100;
+
 /// How a link reaches its operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Handover {
@@ -51,7 +54,7 @@ impl Service {
     /// if it is shown, every other one for 72 hours.
     ///
     /// # Errors
-    /// [`Refusal`]; [`Refusal::Duplicate`] if an operator with this address has these roles already; [`Fault::NoTransport`] if the link is
+    /// [`Refusal`]; [`Refusal::Duplicate`] if there is an operator with this address; [`Fault::NoTransport`] if the link is
     /// to be mailed and no mail can be sent.
     pub async fn invite_operator(
         &self,
@@ -89,10 +92,15 @@ impl Service {
             None => None,
         };
         let grants = draft.record.grants.as_ref();
-        if let (Some(operator), Some(grants)) = (&operator, grants)
-            && operator.grants.include(grants)
-        {
+        if operator.is_some() {
             return Err(Refusal::Duplicate("operator"));
+        }
+        let open = tx.operator_links().list_open(self.machine_time()).await?;
+        let own = open.iter().filter(|link| link.created_by == by.actor());
+        if own.count() >= MAX_OPEN {
+            return Err(Refusal::NotNow(
+                "too many invitations are open; withdraw some, or wait until they expire",
+            ));
         }
         draft.store(&mut *tx).await?;
         let mut detail = Detail::default();

@@ -3,6 +3,7 @@
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::event::Actor;
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::{AppId, ManagementKeyId};
 use vestry_domain::management_key::{self, Apps, ManagementKey, Rights};
@@ -123,6 +124,9 @@ impl Service {
         if !tx.management_keys().revoke(id, self.machine_time()).await? {
             return Err(Refusal::NotFound("active management key"));
         }
+        // What the key handed out goes with it.
+        let maker = Actor::ManagementKey(id);
+        tx.operator_links().remove_made_by(&maker).await?;
         let action = ControlAction::ManagementKeyRevoke;
         let source = by.at(World::DEPLOYMENT);
         tx.note(self.done(&source, action, id, &Detail::default()));

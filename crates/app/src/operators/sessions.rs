@@ -7,13 +7,15 @@ use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::event::{Actor, EndReason};
 use vestry_domain::ids::{SessionId, UserId};
-use vestry_domain::operator::{MAX_SESSIONS, Operator, STEP_UP_LIFETIME, second_factor};
+use vestry_domain::operator::{
+    LINK_LIFETIME, MAX_SESSIONS, Operator, STEP_UP_LIFETIME, second_factor,
+};
 use vestry_domain::session::{DeviceFingerprint, Proof, Session};
 use vestry_domain::{Secret, Timestamp, token};
 
 use super::WORLD;
 use super::list::{address, has_second_factor};
-use crate::identity::sessions::ended;
+use crate::identity::sessions::{IssuedSession, ended};
 use crate::kernel::fault::{causes, retried};
 use crate::{Caller, Fault, Principal, Refusal, Service};
 
@@ -55,6 +57,8 @@ pub struct OperatorSession {
     proved_at: Option<Timestamp>,
     /// Whether that was lately.
     is_fresh: bool,
+    /// Whether it began with a link, in the last half hour.
+    came_by_link: bool,
     client: Option<IpAddr>,
     request_id: Arc<str>,
 }
@@ -74,11 +78,9 @@ impl OperatorSession {
     }
 
     /// Whether the session may add or remove factors of its operator. It needs a second factor that was proved lately (OPR-6). Until there is
-    /// one, it must have begun with a link.
-    pub fn may_change_factors(&self) -> bool {
-        let mut factors = self.session.factors.iter();
-        let came_by_link = factors.any(|factor| matches!(factor.proof, Proof::EmailLink { .. }));
-        self.is_fresh || (!self.is_enrolled && came_by_link)
+    /// one, it must have begun with a link in the last half hour.
+    pub const fn may_change_factors(&self) -> bool {
+        self.is_fresh || (!self.is_enrolled && self.came_by_link)
     }
 }
 
@@ -115,7 +117,12 @@ impl Service {
             true => second_factor(&session),
             false => Some(now),
         };
+        let came_by_link = session.factors.iter().any(|factor| {
+            matches!(factor.proof, Proof::EmailLink { .. })
+                && now - factor.last_verified_at < LINK_LIFETIME
+        });
         Ok(OperatorSession {
+            came_by_link,
             operator,
             email: address(&profile),
             session,
@@ -175,15 +182,33 @@ impl Service {
         Ok(())
     }
 
-    /// Ends the oldest sessions of an operator who has too many.
-    pub(super) async fn limit_sessions(&self, caller: &Caller, user: UserId) -> Result<(), Fault> {
-        let sessions = self.sessions_of_operator(user).await?;
-        let surplus = sessions.iter().skip(MAX_SESSIONS);
-        let surplus: Vec<SessionId> = surplus.map(|session| session.id).collect();
-        if surplus.is_empty() {
-            return Ok(());
+    /// Ends sessions of an operator who has too many, except the one that was just issued: first those without a second factor, then the
+    /// oldest. A thief with one factor thus ends none with two.
+    pub(super) async fn limit_sessions(
+        &self,
+        request: &ConsoleRequest,
+        user: UserId,
+        issued: Option<&IssuedSession>,
+    ) {
+        let issued = issued.map(|issued| issued.session.id);
+        let limited = async {
+            let mut sessions = self.sessions_of_operator(user).await?;
+            sessions.retain(|session| Some(session.id) != issued);
+            let rank = |session: &Session| (second_factor(session).is_some(), session.started_at);
+            sessions.sort_by_key(|session| std::cmp::Reverse(rank(session)));
+            let surplus = sessions.iter().skip(MAX_SESSIONS - 1);
+            let surplus: Vec<SessionId> = surplus.map(|session| session.id).collect();
+            if surplus.is_empty() {
+                return Ok(());
+            }
+            let caller = self.console_caller(request);
+            retried(|| self.end_these(&caller, user, &surplus)).await
+        };
+        // The sign-in is committed, and counts even if this fails.
+        if let Err(fault) = limited.await {
+            let error = causes(&fault);
+            tracing::warn!(error, "surplus sessions of an operator could not be ended");
         }
-        retried(|| self.end_these(caller, user, &surplus)).await
     }
 
     async fn end_these(
@@ -212,25 +237,58 @@ impl Service {
         user: UserId,
         action: ControlAction,
     ) {
+        self.note_act(request, user, action, &Detail::default())
+            .await;
+    }
+
+    /// Records a change of an operator's own factors (OPR-7).
+    pub(super) async fn note_factor(
+        &self,
+        request: &ConsoleRequest,
+        of: &OperatorSession,
+        factor: &str,
+        change: &str,
+    ) {
+        let detail = Detail::default()
+            .with("factor", factor)
+            .with("change", change);
+        let (user, action) = (of.operator.user_id, ControlAction::OperatorFactor);
+        self.note_act(request, user, action, &detail).await;
+    }
+
+    async fn note_act(
+        &self,
+        request: &ConsoleRequest,
+        user: UserId,
+        action: ControlAction,
+        detail: &Detail,
+    ) {
         let mut source = Principal::system().at(WORLD);
         source.actor = Actor::Operator(user);
         source.request_id = Some(Arc::clone(&request.id));
         source.client = request.client;
         let written = async {
             self.hold_deployment_key(KeyPurpose::Secrets).await?;
-            let event = self.done(&source, action, user, &Detail::default());
+            let event = self.done(&source, action, user, detail);
             self.record_change(event).await
         };
         if let Err(fault) = written.await {
             let error = causes(&fault);
-            tracing::error!(error, %action, "session of an operator not recorded in the audit log");
+            tracing::error!(error, %action, "act of an operator not recorded in the audit log");
         }
     }
 
-    /// Records a call of the console that was refused (OPR-7).
-    pub async fn note_console_refusal(&self, session: &OperatorSession, call: &str, code: &str) {
-        if let Some(by) = session.principal() {
-            self.note_refusal_in_deployment(&by, call, code).await;
-        }
+    /// Records a call of the console that was refused (OPR-7), with or without a second factor.
+    pub async fn note_console_refusal(
+        &self,
+        request: &ConsoleRequest,
+        of: &OperatorSession,
+        call: &str,
+        code: &str,
+    ) {
+        let by = Principal::operator(Arc::new(of.operator.clone()), false);
+        let by = by.with_address(request.client);
+        let by = by.of_request(Arc::clone(&request.id));
+        self.note_refusal_in_deployment(&by, call, code).await;
     }
 }

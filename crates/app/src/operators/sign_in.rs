@@ -8,6 +8,7 @@ use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::{Id, TotpId, UserId, WebauthnCredentialId};
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::token::TokenHash;
+use vestry_domain::user::UserEmail;
 use vestry_domain::{Secret, Timestamp};
 
 use super::WORLD;
@@ -145,8 +146,11 @@ impl Service {
         email: &str,
         password: Secret<String>,
     ) -> Result<NewSession, SignInError> {
+        let email = Email::parse(email)?;
+        // Anyone can send this without a key, so it must not queue behind the sign-ins of Apps.
+        self.require_room_to_hash()?;
         self.prepare_built_in_app().await?;
-        let user_id = self.user_of_address(&Email::parse(email)?).await?;
+        let user_id = self.user_of_address(&email).await?;
         let command = VerifyPassword {
             user_id,
             password,
@@ -183,7 +187,7 @@ impl Service {
         &self,
         request: &ConsoleRequest,
         email: &str,
-    ) -> Result<MethodId, Refusal> {
+    ) -> Result<(), Refusal> {
         self.prepare_built_in_app().await?;
         let command = SendCode {
             email: email.to_owned(),
@@ -192,8 +196,8 @@ impl Service {
             session: SessionNamed::default(),
         };
         let caller = self.console_caller(request);
-        let sent = self.send_code_by_email(&caller, command).await?;
-        Ok(MethodId::Email(sent.email.id))
+        // The id of the address would reveal when it was created (OPR-8).
+        self.send_code_by_email(&caller, command).await.map(drop)
     }
 
     /// Signs an operator in with a mailed code.
@@ -203,19 +207,33 @@ impl Service {
     pub async fn sign_operator_in_by_code(
         &self,
         request: &ConsoleRequest,
-        method_id: MethodId,
+        email: &str,
         otp: Secret<String>,
     ) -> Result<NewSession, SignInError> {
         self.prepare_built_in_app().await?;
+        let caller = self.console_caller(request);
+        let email = Email::parse(email)?;
+        let mut read = self.ports.store.read().await?;
+        let found = read
+            .identifiers()
+            .email_by_identity(&WORLD, email.identity())
+            .await?;
+        drop(read);
+        let id = match found {
+            Some((found, _)) => found.id,
+            // Codes for it were stored too, and count the same failures.
+            None => {
+                let now = self.now(&WORLD);
+                self.decoy::<UserEmail>(&caller, &email, now).await?.id
+            }
+        };
         let command = VerifyCode {
-            method_id,
+            method_id: MethodId::Email(id),
             otp,
             session_fields: new_session(),
             device_fingerprint: request.device(),
         };
-        let verified = self
-            .verify_code(&self.console_caller(request), command)
-            .await?;
+        let verified = self.verify_code(&caller, command).await?;
         self.signed_in(request, verified.user_id, verified.issued)
             .await
     }
@@ -312,8 +330,7 @@ impl Service {
         user_id: UserId,
         issued: Option<IssuedSession>,
     ) -> Result<NewSession, SignInError> {
-        let caller = self.console_caller(request);
-        self.limit_sessions(&caller, user_id).await?;
+        self.limit_sessions(request, user_id, issued.as_ref()).await;
         self.note_session(request, user_id, ControlAction::OperatorSignIn)
             .await;
         Ok(of_operator(user_id, issued)?)
@@ -350,7 +367,9 @@ impl Service {
             session_jwt: None,
         };
         let caller = self.console_caller(request);
-        self.update_password(&caller, command).await.map(drop)
+        self.update_password(&caller, command).await?;
+        self.note_factor(request, of, "password", "set").await;
+        Ok(())
     }
 
     /// Creates a seed for an authenticator app of the operator. It counts once [`Service::prove_second_factor`] has seen its first code.
@@ -367,8 +386,10 @@ impl Service {
             user_id: of.operator.user_id,
             expires_in: Some(TOTP_MINUTES),
         };
-        self.create_totp(&self.console_caller(request), command)
-            .await
+        let caller = self.console_caller(request);
+        let created = self.create_totp(&caller, command).await?;
+        self.note_factor(request, of, "totp", "created").await;
+        Ok(created)
     }
 
     /// Removes an authenticator app of the operator.
@@ -386,7 +407,9 @@ impl Service {
             return Err(Refusal::NotFound("totp"));
         }
         let caller = self.console_caller(request);
-        self.delete_totp(&caller, id).await.map(drop)
+        self.delete_totp(&caller, id).await?;
+        self.note_factor(request, of, "totp", "removed").await;
+        Ok(())
     }
 
     /// Removes a passkey of the operator.
@@ -404,7 +427,9 @@ impl Service {
             return Err(Refusal::NotFound("passkey"));
         }
         let caller = self.console_caller(request);
-        self.delete_passkey(&caller, id).await.map(drop)
+        self.delete_passkey(&caller, id).await?;
+        self.note_factor(request, of, "passkey", "removed").await;
+        Ok(())
     }
 
     async fn own_factors_to_remove(&self, of: &OperatorSession) -> Result<Factors, Refusal> {
@@ -476,7 +501,9 @@ impl Service {
             device_fingerprint: request.device(),
         };
         let caller = self.console_caller(request);
-        self.create_passkey(&caller, command).await.map(drop)
+        self.create_passkey(&caller, command).await?;
+        self.note_factor(request, of, "passkey", "created").await;
+        Ok(())
     }
 
     fn console_host(&self) -> Result<String, Refusal> {

@@ -446,6 +446,8 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             &OperatorSignIn,
             &OperatorStepUp,
             &OperatorSignOut,
+            &OperatorFactor,
+            &OperatorUnlock,
             &RootKeyRetire,
             &RequestDeny,
             &AuditFindingReport,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_domain::event::Actor;
 use vestry_domain::operator::{Grants, Operator, OperatorLink, Role};
 use vestry_domain::timestamp::Seconds;
 use vestry_ports::store::Store;
@@ -212,7 +213,7 @@ pub async fn parallel_uses_succeed_once(store: Arc<dyn Store>) {
     assert_eq!(count(&used, &true), 1);
 }
 
-/// By its id, or with all others to its address; a used one stays.
+/// By its id, or with all others to its address or by its maker; a used one stays.
 pub async fn an_unused_link_can_be_removed(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let (used, unused) = (stage.operator_link().await, stage.operator_link().await);
@@ -245,6 +246,19 @@ pub async fn an_unused_link_can_be_removed(store: Arc<dyn Store>) {
         .await);
     let ids: Vec<_> = open.iter().map(|link| link.id).collect();
     assert_eq!(ids, [other.id]);
+    let maker = Actor::Operator(stage.samples.operator().user_id);
+    let made = OperatorLink {
+        created_by: maker,
+        ..stage.samples.operator_link()
+    };
+    in_tx!(stage.store, |tx| tx.operator_links().insert(&made).await);
+    for expected in [1, 0] {
+        let removed = in_tx!(stage.store, |tx| tx
+            .operator_links()
+            .remove_made_by(&maker)
+            .await);
+        assert_eq!(removed, expected);
+    }
 }
 
 /// Those that expired before a time, used or not.

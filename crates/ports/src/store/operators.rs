@@ -2,6 +2,7 @@
 
 use vestry_domain::Timestamp;
 use vestry_domain::email::EmailIdentity;
+use vestry_domain::event::Actor;
 use vestry_domain::ids::{OperatorLinkId, UserId};
 use vestry_domain::operator::{Grants, Operator, OperatorLink};
 use vestry_domain::token::TokenHash;
@@ -46,6 +47,8 @@ pub trait OperatorLinks: Send {
     async fn remove(&mut self, id: OperatorLinkId) -> StoreResult<bool>;
     /// Removes all unused links to an address; returns how many.
     async fn remove_unused(&mut self, email: &EmailIdentity) -> StoreResult<u64>;
+    /// Removes all unused links that an actor made; returns how many.
+    async fn remove_made_by(&mut self, actor: &Actor) -> StoreResult<u64>;
     /// Removes links that expired before the given time, used or not; returns how many.
     async fn sweep(&mut self, expired_before: Timestamp) -> StoreResult<u64>;
 }

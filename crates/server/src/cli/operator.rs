@@ -61,6 +61,8 @@ Examples:
     Disable(Who),
     /// Let a disabled operator sign in again
     Enable(Who),
+    /// Clear the lockouts of an operator after too many wrong passwords or codes
+    Unlock(Who),
     /// Remove an operator with all factors, and end the operator's sessions
     Remove(Who),
     /// Replace lost factors: remove all of them, and create a link for new ones (shown once)
@@ -197,6 +199,15 @@ impl Operator {
                 changed(&service, &who, OperatorChange::Disable, "Disabled").await
             }
             Self::Enable(who) => changed(&service, &who, OperatorChange::Enable, "Enabled").await,
+            Self::Unlock(who) => {
+                let found = service.find_operator(by, &who.lookup()).await?;
+                let user = found.operator.user_id;
+                service.unlock_operator(by, user).await?;
+                Ok(Output::new(
+                    json!({ "user_id": user, "email": found.email }),
+                    format!("Unlocked {} ({user}).", found.email),
+                ))
+            }
             Self::Remove(who) => changed(&service, &who, OperatorChange::Remove, "Removed").await,
             Self::Reset(who) => {
                 let found = service.find_operator(by, &who.lookup()).await?;

@@ -22,6 +22,12 @@ pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration
     };
     let version = env!("CARGO_PKG_VERSION");
     let email = &record.operator.email;
+    let console = match console_url.is_empty() {
+        true => String::new(),
+        false => format!(
+            "  Console        {console_url}\n                 (signs you in once, within 30 minutes; later: {email}, password in dev.json)\n"
+        ),
+    };
     let (secret_key, public_token) = (&test.secret_key, &test.public_token);
     let body = format!("{{\"email\":\"ada-{suffix}@example.com\",\"include_user\":true}}");
     format!(
@@ -30,9 +36,7 @@ pub(super) fn text(record: &Record, data_dir: &str, suffix: &str, took: Duration
 
   API            {base_url}{https}
   Reference      {base_url}/docs
-  Console        {console_url}
-                 (signs you in once, within 30 minutes; later: {email}, password in dev.json)
-  Test key       {secret_key}
+{console}  Test key       {secret_key}
   Public token   {public_token}
   Mail           captured: GET /v1/test/messages
 

@@ -11,7 +11,8 @@ use crate::failure::{Context, Failure};
 
 const EMAIL: &str = "owner@example.com";
 
-/// How a developer signs in to the console.
+/// How a developer signs in to the console; nothing if the database is not the one of `vestry dev`.
+#[derive(Default)]
 pub(super) struct DevOperator {
     /// Signs in once.
     pub(super) console_url: String,

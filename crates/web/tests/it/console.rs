@@ -27,6 +27,8 @@ on_both! {
     a_change_of_an_operator_ends_the_sessions
     unknown_disabled_and_uninvited_addresses_look_alike
     a_mailed_code_and_an_invitation_sign_in
+    links_end_with_their_purpose
+    sessions_with_one_factor_give_way
     guesses_are_limited
     lost_factors_are_replaced
     forms_of_others_change_nothing
@@ -709,16 +711,14 @@ async fn unknown_disabled_and_uninvited_addresses_look_alike(api: &Api) {
                 &[("email", email)],
             )
             .await;
-        let method = sent.field("method").to_owned();
         let form = [
             ("form_token", sent.field("form_token")),
-            ("method", &method),
             ("email", email),
             ("code", "000000"),
         ];
         let refused = browser.post("/console/sign-in/code/verify", &form).await;
         let texts = [wrong, sent, refused].map(|page| {
-            let html = page.normalised().replace(&method, "METHOD");
+            let html = page.normalised();
             (page.status, html.replace(email, "ADDRESS"))
         });
         pages.push(texts);
@@ -772,7 +772,6 @@ async fn a_mailed_code_and_an_invitation_sign_in(api: &Api) {
     let mail = mails.find(|mail| !mail.code.is_empty()).unwrap();
     let form = [
         ("form_token", sent.field("form_token")),
-        ("method", sent.field("method")),
         ("email", "ann@example.com"),
         ("code", &mail.code),
         ("return", "/console/me"),
@@ -789,27 +788,64 @@ async fn a_mailed_code_and_an_invitation_sign_in(api: &Api) {
     browser.second_factor(&code).await.leads_to("/console/me");
     browser.get("/console/").await.shows(200, "Demo");
 
-    // An invitation with more roles adds them.
-    let other = api
-        .service
-        .create_app(Principal::cli(), "Other")
-        .await
-        .unwrap();
-    let url = link(api, "ann@example.com", grants(Role::Admin, Some(other.id))).await;
-    let mut second = Browser::new(api);
-    second.join(&url).await.leads_to("/console/");
-    // The factors of the first time are asked for.
-    second
-        .get("/console/")
-        .await
-        .leads_to("/console/step-up?return=%2Fconsole%2F");
-    let code = self::code(api, &seed);
-    second.second_factor(&code).await.leads_to("/console/me");
-    second
-        .get("/console/")
-        .await
-        .shows(200, "Other")
-        .shows(200, "Demo");
+    // An operator is not invited again, whatever the roles: the factors could be those of another person.
+    let other = (api.service.create_app(Principal::cli(), "Other")).await;
+    let more = grants(Role::Admin, Some(other.unwrap().id));
+    let again =
+        (api.service).invite_operator(Principal::cli(), "ann@example.com", more, Handover::Shown);
+    assert!(matches!(again.await, Err(Refusal::Duplicate("operator"))));
+}
+
+/// Of two open links to one address, the second does not work. Links go with the operator who made them.
+async fn links_end_with_their_purpose(api: &Api) {
+    let invalid = "This link is not valid";
+    let links = [
+        link(api, "ann@example.com", grants(Role::Admin, None)).await,
+        link(api, "ann@example.com", grants(Role::Owner, None)).await,
+    ];
+    let mut browser = Browser::new(api);
+    browser.join(&links[0]).await.leads_to("/console/");
+    browser.enrol().await;
+    let refused = Browser::new(api).join(&links[1]).await;
+    refused.shows(400, invalid);
+    let ann = id_of(api, "ann@example.com").await;
+    let session = Secret::new(browser.session().unwrap().clone());
+    let session = api.service.operator_session(&request(), &session).await;
+    let by = session.unwrap().principal().unwrap();
+    let viewer = grants(Role::Viewer, Some(api.app.id));
+    let made = (api.service).invite_operator(&by, "ben@example.com", viewer, Handover::Shown);
+    let made = made.await.unwrap();
+    let path = made.url.expose().strip_prefix(CONSOLE).unwrap();
+    browser.get(path).await.shows(200, "ben@example.com");
+    let demoted = OperatorChange::Role(Some(Role::Viewer), None);
+    let demoted = (api.service).change_operator(Principal::cli(), ann, demoted);
+    demoted.await.unwrap();
+    browser.get(path).await.shows(400, invalid);
+    // An operator who was demoted changes nothing, even in a request that had begun.
+    let late = (api.service)
+        .change_operator(&by, ann, OperatorChange::Remove)
+        .await;
+    assert!(matches!(late, Err(Refusal::InvalidSession)), "{late:?}");
+}
+
+/// A thief who has the password only cannot end the sessions of the operator.
+async fn sessions_with_one_factor_give_way(api: &Api) {
+    let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    for _ in 0..15 {
+        api.pass(1);
+        let mut thief = Browser::new(api);
+        let signed_in = thief.sign_in("ann@example.com", PASSWORD).await;
+        signed_in.leads_to("/console/");
+        // The newest session always works.
+        thief
+            .get("/console/step-up")
+            .await
+            .shows(200, "Prove your second factor");
+    }
+    browser.get("/console/").await.shows(200, "Apps");
+    let ann = id_of(api, "ann@example.com").await;
+    let sessions = api.service.sessions_of_operator(ann).await.unwrap();
+    assert_eq!(sessions.len(), 10);
 }
 
 /// Attacks 3 and 4: guesses of the code and of the password are limited per operator.
@@ -850,6 +886,11 @@ async fn guesses_are_limited(api: &Api) {
         .sign_in("ann@example.com", PASSWORD)
         .await
         .shows(429, "Please wait");
+    let ann = id_of(api, "ann@example.com").await;
+    let unlocked = api.service.unlock_operator(Principal::cli(), ann);
+    unlocked.await.unwrap();
+    let signed_in = other.sign_in("ann@example.com", PASSWORD).await;
+    signed_in.leads_to("/console/");
 }
 
 async fn lost_factors_are_replaced(api: &Api) {
@@ -1026,7 +1067,13 @@ async fn what_operators_do_is_recorded(api: &Api) {
     for (world, expected) in [
         (
             World::DEPLOYMENT,
-            &["operator.join", "operator.step_up", "operator.sign_out"][..],
+            &[
+                "operator.join",
+                "operator.factor",
+                "operator.factor",
+                "operator.step_up",
+                "operator.sign_out",
+            ][..],
         ),
         (app, &["app.update"]),
     ] {

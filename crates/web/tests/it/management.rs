@@ -1083,12 +1083,7 @@ async fn operators_are_invited_and_removed(api: &Api) {
         ),
     ] {
         let refused = lacking.send(method, path, body.clone()).await;
-        if path.contains("user_") {
-            // The operator is looked up first, and is none of the key's.
-            refused.refuses(404, "not_found", Some("operator"));
-        } else {
-            refused.refuses(403, "key_not_allowed", Some("scope"));
-        }
+        refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     for (by, body, status, code, param) in [
         (

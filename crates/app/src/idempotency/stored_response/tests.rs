@@ -1,7 +1,7 @@
 use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
 use vestry_domain::api_key::Scope;
-use vestry_domain::ids::{Id, UserId, WalletId};
+use vestry_domain::ids::{AppId, Id, UserId, WalletId};
 use vestry_domain::wallet::WalletType;
 
 use super::{read, written};
@@ -14,6 +14,7 @@ fn m_9_a_response_is_stored_with_its_preconditions() {
     let wallet = WalletId::new(Timestamp::from_unix(1_800_000_000), [8; 16]);
     let conditions = vec![
         ReplayGuard::Permitted(Action::ExportWallet),
+        ReplayGuard::PermittedInApp(Action::ManageOperators, AppId::BUILT_IN),
         ReplayGuard::PermittedInDeployment(Action::CreateApp),
         ReplayGuard::Grants(Scope::AuditRead),
         ReplayGuard::User(user),

@@ -2,6 +2,7 @@
 
 use vestry_domain::Timestamp;
 use vestry_domain::email::EmailIdentity;
+use vestry_domain::event::Actor;
 use vestry_domain::ids::{OperatorLinkId, UserId};
 use vestry_domain::operator::{Grants, Operator, OperatorLink};
 use vestry_domain::token::TokenHash;
@@ -113,6 +114,14 @@ impl OperatorLinks for Work {
         self.writing(|state| {
             Ok(remove(&mut state.operator_links, |link| {
                 link.email.identity() == email && link.used_at.is_none()
+            }))
+        })
+    }
+
+    async fn remove_made_by(&mut self, actor: &Actor) -> StoreResult<u64> {
+        self.writing(|state| {
+            Ok(remove(&mut state.operator_links, |link| {
+                link.created_by == *actor && link.used_at.is_none()
             }))
         })
     }
