@@ -14,7 +14,7 @@ use crate::support::client::Answer;
 use crate::support::installation::{CommandOutput, Installation, binary, text};
 
 /// Commands that are parsed but not run.
-const READ: [(&str, &str); 10] = [
+const READ: [(&str, &str); 16] = [
     ("vestry dev", "serves until it is stopped"),
     ("vestry serve", "serves until it is stopped"),
     ("vestry worker", "delivers until it is stopped"),
@@ -42,6 +42,30 @@ const READ: [(&str, &str); 10] = [
     (
         "vestry migrate --distribute",
         "needs a cluster; `spread` runs it on one",
+    ),
+    (
+        "vestry operator set",
+        "needs an operator who joined; `operators` has some",
+    ),
+    (
+        "vestry operator disable",
+        "needs an operator who joined; `operators` has some",
+    ),
+    (
+        "vestry operator enable",
+        "needs an operator who joined; `operators` has some",
+    ),
+    (
+        "vestry operator reset",
+        "needs an operator who joined; `operators` has some",
+    ),
+    (
+        "vestry operator unlock",
+        "needs an operator who joined; `operators` has some",
+    ),
+    (
+        "vestry operator remove",
+        "needs an operator who joined; `operators` has some",
     ),
 ];
 
@@ -196,6 +220,7 @@ impl Harness {
     fn set_up() -> Self {
         let mut installation = Installation::sqlite();
         installation.set("http.base_url", "https://id.example.com");
+        installation.set("console.base_url", "https://console.example.com");
         let app = installation.set_up().app;
         fs::write(installation.file("users.jsonl"), PEOPLE).unwrap();
         installation.admin(&["users", "import", &app, "live", "users.jsonl"]);

@@ -112,6 +112,7 @@ async fn an_operator_joins_and_leaves(installation: Installation) {
         .header("Cookie", &session)
         .send();
     assert_eq!(page.await.unwrap().status(), 303, "the session has ended");
+    admin(&installation, &["operator", "unlock", "ann@example.com"]);
     server.process.stop().await;
 }
 
