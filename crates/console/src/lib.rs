@@ -1,7 +1,7 @@
 //! The console: pages on which operators sign in and administer a deployment.
 //!
-//! A page is rendered from a template, a form is posted and answered with a redirect. Every response passes through [`page`], which adds the
-//! security headers; every form through [`form`], which checks that one of our own pages sent it. A page never decides what its operator
+//! A page is rendered from a template, a form is posted and answered with a redirect. Every response passes through `page`, which adds the
+//! security headers; every form through `form`, which checks that one of our own pages sent it. A page never decides what its operator
 //! may do: use cases do, with the operator's principal.
 
 mod cookie;
