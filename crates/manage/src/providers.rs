@@ -6,6 +6,8 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod put;
 
+use std::collections::BTreeMap;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -115,9 +117,10 @@ pub(crate) struct ProviderRequest {
     #[serde(default, rename = "environment")]
     #[schema(ignore)]
     _environment: IgnoredAny,
+    // A text here is meant for `client_secret`, so it is refused.
     #[serde(default, rename = "secret")]
     #[schema(ignore)]
-    _secret: IgnoredAny,
+    _secret: BTreeMap<String, IgnoredAny>,
     #[serde(default, rename = "callback_url")]
     #[schema(ignore)]
     _callback_url: IgnoredAny,

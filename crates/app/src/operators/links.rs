@@ -82,6 +82,8 @@ impl Service {
 
     async fn store_invitation(&self, by: &Principal, draft: &Draft) -> Result<(), Refusal> {
         let mut tx = self.begin_change([WORLD]).await?;
+        let operators = tx.operators().lock_all().await?;
+        by.is_still_among(&operators)?;
         let email = &draft.record.email;
         let known = tx
             .identifiers()

@@ -239,14 +239,15 @@ impl Service {
         // The lock serialises concurrent changes, so each applies to the result of the previous one.
         let before = tx.apps().lock(id).await?;
         let before = before.ok_or(Refusal::NotFound("app"))?;
-        if !is_expected(&before) {
-            return Err(Refusal::PreconditionFailed);
-        }
         let now = self.ports.clock.machine();
         let app = App {
             updated_at: now,
             ..change.applied(&before, now)?
         };
+        authorize_weakening(by, &before, &app)?;
+        if !is_expected(&before) {
+            return Err(Refusal::PreconditionFailed);
+        }
         if !self.write_app(by, &mut tx, &before, &app).await? {
             return Ok(before);
         }
@@ -262,9 +263,6 @@ impl Service {
         before: &App,
         app: &App,
     ) -> Result<bool, Refusal> {
-        if is_weaker(&app.settings, &before.settings) {
-            by.authorize(Action::WeakenSettings, app.id)?;
-        }
         let (names, detail) = difference(before, app)?;
         if names.0.is_empty() {
             return Ok(false);
@@ -315,10 +313,19 @@ impl AppChange {
     }
 }
 
-/// Whether a setting that protects wallets is weakened.
-const fn is_weaker(after: &AppSettings, before: &AppSettings) -> bool {
-    (after.wallet_export && !before.wallet_export)
-        || (before.require_named_scopes && !after.require_named_scopes)
+/// Permits a change that weakens a setting that protects wallets. Any other change passes.
+pub(super) fn authorize_weakening(
+    by: &Principal,
+    before: &App,
+    after: &App,
+) -> Result<(), Refusal> {
+    let (earlier, later) = (&before.settings, &after.settings);
+    let is_weaker = (later.wallet_export && !earlier.wallet_export)
+        || (earlier.require_named_scopes && !later.require_named_scopes);
+    match is_weaker {
+        true => by.authorize(Action::WeakenSettings, after.id),
+        false => Ok(()),
+    }
 }
 
 pub(super) fn json(settings: &AppSettings) -> Result<Value, Fault> {

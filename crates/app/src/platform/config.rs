@@ -17,7 +17,7 @@ use vestry_domain::webhook::{Endpoint, EndpointUrl, EventTypes, MAX_ENDPOINTS, S
 use vestry_domain::{Environment, Invalid, Timestamp, World};
 use vestry_ports::store::{RedirectUrl, Repositories, StoredConnection};
 
-use super::apps::{AppChange, SettingsChange, json};
+use super::apps::{AppChange, SettingsChange, authorize_weakening, json};
 use super::providers::is_sent_alike;
 use super::redirect_urls::registered_target;
 use super::webhooks::{checked_name, name_events, parsed_types};
@@ -416,6 +416,8 @@ fn checked(world: World, section: &Section) -> Result<WantedSection, Invalid> {
         let message = "an environment can have at most 20 webhook endpoints";
         return Err(Invalid::value("webhook_endpoints", message));
     }
+    // In the order of the plan, so that the same endpoints are kept as it says.
+    endpoints.sort_by_cached_key(|(url, name, types)| entry_of(url, name.as_ref(), types));
     Ok(WantedSection {
         world,
         urls,
@@ -582,12 +584,14 @@ impl Stored {
         is_expected: Precondition<'_, Config>,
     ) -> Result<ConfigPlan, Refusal> {
         let before = self.document(by)?;
-        if !is_expected(&before) {
-            return Err(Refusal::PreconditionFailed);
-        }
         let mut after = before.clone();
         if let Some(settings) = &wanted.settings {
-            after.settings = Some(settings_of(&self.with_settings(settings, now)?)?);
+            let app = self.with_settings(settings, now)?;
+            authorize_weakening(by, &self.app, &app)?;
+            after.settings = Some(settings_of(&app)?);
+        }
+        if !is_expected(&before) {
+            return Err(Refusal::PreconditionFailed);
         }
         for section in &wanted.sections {
             self.check_secrets(section)?;
@@ -605,6 +609,8 @@ impl Stored {
         for (name, provider) in &section.connections {
             let known = self.connection(section.world, name);
             let wanted = connection(section.world, name, provider);
+            // Without a secret there is nothing to protect.
+            let known = known.filter(|known| known.hint.is_some());
             if known.is_some_and(|known| !is_sent_alike(&known.connection, &wanted)) {
                 let message =
                     "this change needs the client secret; set the provider with its own call first";

@@ -80,6 +80,11 @@ impl Service {
         is_expected: Precondition<'_, Option<ListedConnection>>,
     ) -> Result<ListedConnection, Refusal> {
         by.authorize(Action::SetProvider, world)?;
+        let is_blank = |secret: &Secret<String>| secret.expose().trim().is_empty();
+        if new.secret.as_ref().is_some_and(is_blank) {
+            let message = "client_secret must not be blank";
+            return Err(Invalid::value("client_secret", message).into());
+        }
         let now = self.ports.clock.machine();
         let connection = Connection {
             callback_id: self.new_id(now),

@@ -27,6 +27,7 @@ on_both! {
     mg_6_no_single_change_is_lost_to_a_document
     a_new_provider_works_once_its_secret_is_set
     a_new_endpoint_has_a_secret_that_rotation_shows
+    an_endpoint_is_kept_whatever_the_order_of_the_document
     a_document_names_what_it_refuses
     a_key_changes_no_more_than_its_environments
 }
@@ -440,8 +441,13 @@ async fn a_new_provider_works_once_its_secret_is_set(api: &Api) {
         .refuses(400, "provider_not_configured", None);
     let path = format!("/v1/manage/apps/{}/test/providers/github", api.app.id);
     let read = by.get(&path).await.ok();
-    let secret = json!({"client_id": "id", "client_secret": "s3cr3t"});
     let by_etag = by.clone().header("If-Match", read.header("etag").unwrap());
+    for (field, secret) in [("client_secret", " "), ("secret", "s3cr3t")] {
+        let body = json!({"client_id": "id", field: secret});
+        let refused = by_etag.send("PUT", &path, Some(body)).await;
+        refused.refuses(400, "invalid_field", Some(field));
+    }
+    let secret = json!({"client_id": "id", "client_secret": "s3cr3t"});
     let set = by_etag.send("PUT", &path, Some(secret)).await.ok();
     assert_eq!(set.body["callback_url"], read.body["callback_url"]);
     let exported = export(&api.service, api.app.id).await;
@@ -476,6 +482,37 @@ async fn a_new_endpoint_has_a_secret_that_rotation_shows(api: &Api) {
     assert!(rotated.text_at("/secret").starts_with("whsec_"));
     let tested = by.send("POST", &format!("{hooks}/{id}/test"), None).await;
     assert_eq!(tested.ok().body["status"], 200);
+}
+
+async fn an_endpoint_is_kept_whatever_the_order_of_the_document(api: &Api) {
+    let by = manager(api).await;
+    let hooks = format!("/v1/manage/apps/{}/live/webhook_endpoints", api.app.id);
+    let hook = |types: &str| json!({"url": "https://a.example/", "types": [types]});
+    let orders = [["wallet.*", "session.*"], ["session.*", "wallet.*"]];
+    let mut ends = Vec::new();
+    for order in orders {
+        let documents = [vec![hook("user.*")], order.map(hook).to_vec()];
+        let mut ids = Vec::new();
+        for endpoints in documents {
+            let document = config(json!({"live": {"webhook_endpoints": endpoints}}));
+            apply(&api.service, api.app.id, &document).await;
+            let listed = by.get(&hooks).await.ok();
+            let listed = listed.body["webhook_endpoints"].as_array().unwrap().clone();
+            ids.push(
+                listed
+                    .into_iter()
+                    .map(|hook| (hook["id"].clone(), hook["types"].clone())),
+            );
+        }
+        let [first, then] = <[_; 2]>::try_from(ids).ok().unwrap();
+        let first: Vec<_> = first.map(|(id, _)| id).collect();
+        let kept: Vec<_> = then.filter(|(id, _)| first.contains(id)).collect();
+        assert_eq!(kept.len(), 1, "{order:?}: {kept:?}");
+        ends.push(kept[0].1.clone());
+        let none = config(json!({"live": {"webhook_endpoints": []}}));
+        apply(&api.service, api.app.id, &none).await;
+    }
+    assert_eq!(ends, [json!(["session.*"]), json!(["session.*"])]);
 }
 
 async fn a_document_names_what_it_refuses(api: &Api) {
