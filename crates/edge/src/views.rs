@@ -1,7 +1,8 @@
-//! JSON of the objects that operators administer, for the command line and other operator interfaces.
+//! JSON that several interfaces show: objects that operators administer, and options for passkeys.
 //!
 //! A view contains a secret only right after that secret was created.
 
+mod passkey_options;
 mod webhook;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::signing_key::SigningKey;
 use vestry_domain::{Environment, Timestamp};
 
+pub use passkey_options::{CreationOptions, RequestOptions};
 pub use webhook::{
     WebhookAttemptView, WebhookDeliveryView, WebhookEndpointView, WebhookReplayView,
 };

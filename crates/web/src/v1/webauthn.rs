@@ -5,5 +5,3 @@ pub(crate) mod delete;
 pub(crate) mod registrations_begin;
 pub(crate) mod registrations_create;
 pub(crate) mod verify;
-
-mod options;

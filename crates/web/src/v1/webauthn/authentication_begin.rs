@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passkeys::BeginAuthentication;
+use vestry_edge::views::RequestOptions;
 use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use super::options::RequestOptions;
 use crate::v1::shapes::optional_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];

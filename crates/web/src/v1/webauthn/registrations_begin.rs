@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use vestry_app::identity::passkeys::BeginRegistration;
+use vestry_edge::views::CreationOptions;
 use vestry_edge::{Body, Call, Code, Json, Problem};
 
-use super::options::CreationOptions;
 use crate::v1::shapes::parse_id;
 
 pub(crate) const ERRORS: &[Code] = &[Code::NotFound];

@@ -11,7 +11,7 @@ use vestry_domain::passkey::{CHALLENGE_LIFETIME, Passkey};
 /// Argument of `navigator.credentials.create()`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct CreationOptions {
+pub struct CreationOptions {
     public_key: Creation,
 }
 
@@ -19,7 +19,7 @@ pub(crate) struct CreationOptions {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialCreationOptions)]
-pub(crate) struct Creation {
+struct Creation {
     rp: RelyingParty,
     user: UserEntity,
     /// Challenge of 32 random bytes. Single-use; expires after five minutes.
@@ -43,7 +43,7 @@ pub(crate) struct Creation {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialRpEntity)]
-pub(crate) struct RelyingParty {
+struct RelyingParty {
     /// Relying party id: the domain.
     #[schema(min_length = 1)]
     id: String,
@@ -56,7 +56,7 @@ pub(crate) struct RelyingParty {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialUserEntity)]
-pub(crate) struct UserEntity {
+struct UserEntity {
     /// User handle: 32 random bytes, constant for the user.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     id: String,
@@ -72,7 +72,7 @@ pub(crate) struct UserEntity {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialParameters)]
-pub(crate) struct Parameters {
+struct Parameters {
     /// Always `public-key`.
     #[serde(rename = "type")]
     #[schema(pattern = "^public-key$")]
@@ -86,7 +86,7 @@ pub(crate) struct Parameters {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = AuthenticatorSelection)]
-pub(crate) struct Selection {
+struct Selection {
     /// Kind of authenticator: `platform` or `cross-platform`.
     #[schema(pattern = "^(platform|cross-platform)$")]
     authenticator_attachment: &'static str,
@@ -104,7 +104,7 @@ pub(crate) struct Selection {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialDescriptor)]
-pub(crate) struct Descriptor {
+struct Descriptor {
     /// Always `public-key`.
     #[serde(rename = "type")]
     #[schema(pattern = "^public-key$")]
@@ -119,7 +119,7 @@ pub(crate) struct Descriptor {
 /// Argument of `navigator.credentials.get()`.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct RequestOptions {
+pub struct RequestOptions {
     public_key: Request,
 }
 
@@ -127,7 +127,7 @@ pub(crate) struct RequestOptions {
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schema(as = PublicKeyCredentialRequestOptions)]
-pub(crate) struct Request {
+struct Request {
     /// Challenge of 32 random bytes. Single-use; expires after five minutes.
     #[schema(pattern = "^[0-9A-Za-z_-]{43}$")]
     challenge: String,
