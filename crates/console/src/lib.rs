@@ -9,6 +9,7 @@ mod form;
 mod join;
 mod me;
 mod page;
+mod passkeys;
 mod sign_in;
 mod start;
 mod step_up;
@@ -49,17 +50,24 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
             .route("/sign-in", post().to(sign_in::by_password))
             .route("/sign-in/code", post().to(sign_in::send_code))
             .route("/sign-in/code/verify", post().to(sign_in::by_code))
+            .route("/sign-in/passkey", post().to(passkeys::sign_in))
+            .route("/sign-in/passkey/options", post().to(passkeys::to_sign_in))
             .route("/sign-out", post().to(sign_in::sign_out))
             .route("/join", get().to(join::show))
             .route("/join", post().to(join::accept))
             .route("/step-up", get().to(step_up::show))
             .route("/step-up", post().to(step_up::prove))
+            .route("/step-up/passkey/options", post().to(passkeys::to_step_up))
             .route("/me", get().to(me::show))
             .route("/me/password", post().to(me::set_password))
             .route("/me/totp", post().to(me::create_totp))
             .route("/me/totp/verify", post().to(me::verify_totp))
             .route("/me/totp/remove", post().to(me::remove_totp))
+            .route("/me/passkeys", post().to(me::create_passkey))
+            .route("/me/passkeys/options", post().to(passkeys::to_create))
+            .route("/me/passkeys/remove", post().to(me::remove_passkey))
             .route("/me/sessions/end", post().to(me::end_session))
+            .route("/assets/passkeys.js", get().to(passkeys::script))
             .default_service(web::to(page::unknown))
             .wrap(from_fn(page::finish));
         config.service(pages);

@@ -5,12 +5,13 @@ use actix_web::http::StatusCode;
 use askama::Template;
 use vestry_app::Refusal;
 use vestry_app::operators::{Factors, SecondFactor};
-use vestry_domain::ids::{SessionId, TotpId};
+use vestry_domain::ids::{SessionId, TotpId, WebauthnCredentialId};
 use vestry_domain::session::Session;
 use vestry_domain::{Timestamp, rfc3339};
 
 use crate::form::{Form, Posted, token_of};
 use crate::page::{self, page, redirect, to_step_up};
+use crate::passkeys::credential;
 use crate::step_up::prove_with;
 use crate::visit::{Signed, Visit};
 
@@ -192,6 +193,55 @@ pub(crate) async fn remove_totp(visit: Visit, posted: Posted) -> HttpResponse {
     let (request, session) = (visit.request.clone(), signed.session.clone());
     let removed = visit
         .run(|service| async move { service.delete_operator_totp(&request, &session, id).await });
+    match removed.await {
+        Ok(()) => redirect(ME),
+        Err(refusal) => refused(&visit, &signed, refusal).await,
+    }
+}
+
+/// `POST me/passkeys`: the new passkey is then used once, which completes or renews the second factor.
+pub(crate) async fn create_passkey(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let credential = credential(&fields);
+    let created = visit.run(|service| async move {
+        service
+            .create_operator_passkey(&request, &session, credential)
+            .await
+    });
+    match created.await {
+        Ok(()) if signed.session.is_enrolled => redirect(ME),
+        Ok(()) => to_step_up("/console/"),
+        Err(Refusal::InvalidCredentials) => {
+            shown(
+                &visit,
+                &signed,
+                Some("The passkey came too late. Try again."),
+            )
+            .await
+        }
+        Err(refusal) => refused(&visit, &signed, refusal).await,
+    }
+}
+
+/// `POST me/passkeys/remove`
+pub(crate) async fn remove_passkey(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let Ok(id) = fields.text("id").parse::<WebauthnCredentialId>() else {
+        return page::unknown(visit).await;
+    };
+    let (request, session) = (visit.request.clone(), signed.session.clone());
+    let removed = visit.run(|service| async move {
+        service
+            .delete_operator_passkey(&request, &session, id)
+            .await
+    });
     match removed.await {
         Ok(()) => redirect(ME),
         Err(refusal) => refused(&visit, &signed, refusal).await,

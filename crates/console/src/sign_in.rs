@@ -49,7 +49,7 @@ pub(crate) async fn show(visit: Visit, Query(wanted): Query<Return>) -> HttpResp
 }
 
 /// The sign-in form, bound to a random value of the browser.
-fn form(visit: &Visit, after: &str, email: &str, error: Option<&str>) -> HttpResponse {
+pub(crate) fn form(visit: &Visit, after: &str, email: &str, error: Option<&str>) -> HttpResponse {
     let (token, cookie) = before_sign_in(visit);
     let template = SignInPage {
         token,

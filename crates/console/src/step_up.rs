@@ -4,14 +4,17 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Query;
 use askama::Template;
+use vestry_app::Refusal;
 use vestry_app::operators::SecondFactor;
 
 use crate::form::{Form, Posted, token_of};
 use crate::page::{self, page, safe_return};
+use crate::passkeys::credential;
 use crate::sign_in::{Return, begin, message};
 use crate::visit::{Signed, Visit};
 
 const WRONG: &str = "The code is wrong or was used already.";
+const WRONG_PASSKEY: &str = "This passkey is not one of yours.";
 
 #[derive(Template)]
 #[template(path = "step_up.html")]
@@ -19,24 +22,32 @@ struct StepUpPage<'a> {
     token: String,
     after: &'a str,
     email: &'a str,
-    is_enrolled: bool,
+    has_totp: bool,
+    has_passkey: bool,
     error: Option<&'a str>,
 }
 
 /// `GET step-up`
 pub(crate) async fn show(visit: Visit, Query(wanted): Query<Return>) -> HttpResponse {
     match page::operator(&visit).await {
-        Ok(signed) => form(&visit, &signed, &wanted.after, None),
+        Ok(signed) => form(&visit, &signed, &wanted.after, None).await,
         Err(response) => response,
     }
 }
 
-fn form(visit: &Visit, signed: &Signed, after: &str, error: Option<&str>) -> HttpResponse {
+async fn form(visit: &Visit, signed: &Signed, after: &str, error: Option<&str>) -> HttpResponse {
+    let asked = signed.session.clone();
+    let found = visit.run(|service| async move { service.factors_of_operator(&asked).await });
+    let factors = match found.await {
+        Ok(factors) => factors,
+        Err(fault) => return page::refused(visit, Refusal::from(fault).into()),
+    };
     let template = StepUpPage {
         token: token_of(&signed.token),
         after: safe_return(after),
         email: &signed.session.email,
-        is_enrolled: signed.session.is_enrolled,
+        has_totp: !factors.totps.is_empty(),
+        has_passkey: !factors.passkeys.is_empty(),
         error,
     };
     let status = match error {
@@ -60,13 +71,16 @@ pub(crate) async fn prove(visit: Visit, Posted(posted): Posted) -> HttpResponse 
     let proved = prove_with(&visit, &signed, proof(&fields)).await;
     match proved {
         Ok(response) => response(&after),
-        Err(Ok(text)) => form(&visit, &signed, &after, Some(&text)),
+        Err(Ok(text)) => form(&visit, &signed, &after, Some(&text)).await,
         Err(Err(problem)) => page::refused(&visit, problem),
     }
 }
 
-/// Six digits are a code of the authenticator app, anything longer a recovery code.
+/// The answer of a passkey, or a code: six digits are one of the authenticator app, anything longer is a recovery code.
 fn proof(fields: &Form) -> SecondFactor {
+    if !fields.text("credential").is_empty() {
+        return SecondFactor::Passkey(credential(fields));
+    }
     let code = fields.secret("code");
     let characters = code.expose().chars().filter(|one| !one.is_whitespace());
     if characters.count() <= 6 {
@@ -86,6 +100,10 @@ pub(crate) async fn prove_with<'a>(
 ) -> Result<Proved<'a>, Result<String, vestry_edge::Problem>> {
     let (request, session) = (visit.request.clone(), signed.session.clone());
     let token = signed.token.clone();
+    let wrong = match proof {
+        SecondFactor::Passkey(_) => WRONG_PASSKEY,
+        SecondFactor::Totp(_) | SecondFactor::RecoveryCode(_) => WRONG,
+    };
     let proved = visit.run(|service| async move {
         service
             .prove_second_factor(&request, &session, token, proof)
@@ -93,6 +111,6 @@ pub(crate) async fn prove_with<'a>(
     });
     match proved.await {
         Ok(session) => Ok(Box::new(move |after| begin(visit, &session, after))),
-        Err(error) => Err(message(error, WRONG)),
+        Err(error) => Err(message(error, wrong)),
     }
 }

@@ -306,7 +306,11 @@ impl Service {
                 let verified = self
                     .verify_passkey(&self.console_caller(request), command)
                     .await
-                    .map_err(SignInError::of)?;
+                    .map_err(|refusal| match refusal {
+                        // It belongs to another operator.
+                        Refusal::InvalidSession => SignInError::Wrong,
+                        other => SignInError::of(other),
+                    })?;
                 return self
                     .stepped_up(request, verified.user_id, verified.issued)
                     .await;
@@ -465,20 +469,21 @@ impl Service {
         })
     }
 
-    /// Returns what a browser needs to create a passkey for the operator.
+    /// Returns what a browser needs to create a passkey for the operator, on an authenticator of this kind.
     ///
     /// # Errors
-    /// [`Refusal::StepUpRequired`].
+    /// [`Refusal::StepUpRequired`]; [`Refusal`], naming `authenticator_type`.
     pub async fn begin_operator_registration(
         &self,
         request: &ConsoleRequest,
         of: &OperatorSession,
+        authenticator_type: Option<String>,
     ) -> Result<RegistrationOptions, Refusal> {
         may_change_factors(of)?;
         let command = BeginRegistration {
             user_id: of.operator.user_id,
             domain: self.console_host()?,
-            authenticator_type: None,
+            authenticator_type,
         };
         let caller = self.console_caller(request);
         self.begin_passkey_registration(&caller, command).await

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use serde_json::Value;
 use vestry_app::operators::{ConsoleRequest, Handover, JoinError, OperatorChange, OperatorLookup};
 use vestry_app::{Principal, Refusal};
+use vestry_contract::browser::Browser as Authenticator;
 use vestry_contract::race::{count, race};
 use vestry_domain::audit::control::{ControlEntry, ControlFilter};
 use vestry_domain::ids::{AppId, UserId};
@@ -18,6 +20,9 @@ use crate::harness::{Api, CONSOLE, Raw, START, on_both};
 
 on_both! {
     an_owner_joins_and_signs_in
+    a_passkey_alone_joins_signs_in_and_steps_up
+    passkeys_of_others_open_nothing
+    a_lockout_leaves_the_passkey
     links_work_once_and_in_their_time
     of_parallel_uses_of_a_link_one_succeeds
     an_enabled_owner_always_remains
@@ -207,6 +212,46 @@ impl<'a> Browser<'a> {
             .await
     }
 
+    /// Does what the script does for a form with `data-passkey`: gets options and has them answered; returns the form.
+    async fn ask(
+        &mut self,
+        page: &str,
+        action: &str,
+        authenticator: &mut Authenticator,
+    ) -> Vec<(&'static str, String)> {
+        let shown = self.get(page).await;
+        let marked = format!("action=\"{action}\" data-passkey=\"");
+        let (_, form) = shown.html.split_once(&marked).expect("a form for passkeys");
+        let (kind, rest) = form.split_once("\" data-options=\"").unwrap();
+        let path = rest.split_once('"').unwrap().0;
+        let token = shown.field("form_token").to_owned();
+        let fields = [("form_token", token.as_str()), ("kind", "platform")];
+        let options = self.post(path, &fields).await.shows(200, "challenge");
+        let options: Value = serde_json::from_str(&options.html).unwrap();
+        let credential = match kind {
+            "create" => authenticator.create(&options).await,
+            _ => authenticator.get(&options).await,
+        };
+        let credential = credential.to_string();
+        vec![("form_token", token), ("credential", credential)]
+    }
+
+    async fn passkey(&mut self, page: &str, action: &str, by: &mut Authenticator) -> Page {
+        let form = self.ask(page, action, by).await;
+        let form = form.iter().map(|(name, value)| (*name, value.as_str()));
+        self.post(action, &form.collect::<Vec<_>>()).await
+    }
+
+    /// Creates a passkey, which is the operator's first factor.
+    async fn enrol_passkey(&mut self, authenticator: &mut Authenticator) {
+        let created = self.passkey("/console/me", "/console/me/passkeys", authenticator);
+        let created = created.await;
+        created.leads_to("/console/step-up?return=%2Fconsole%2F");
+        let page = created.header("location").to_owned();
+        let proved = self.passkey(&page, "/console/step-up", authenticator);
+        proved.await.leads_to("/console/");
+    }
+
     async fn second_factor(&mut self, code: &str) -> Page {
         let fields = [("code", code), ("return", "/console/me")];
         self.fill("/console/step-up", "/console/step-up", &fields)
@@ -330,6 +375,120 @@ async fn an_owner_joins_and_signs_in(api: &Api) {
         operator(api, "ben@example.com", grants(Role::Viewer, Some(other.id))).await;
     let start = viewer.get("/console/").await.shows(200, "Secret project");
     assert!(!start.html.contains("Demo"), "OPR-11");
+}
+
+const SIGN_IN: &str = "/console/sign-in";
+const BY_PASSKEY: &str = "/console/sign-in/passkey";
+
+async fn a_passkey_alone_joins_signs_in_and_steps_up(api: &Api) {
+    let url = link(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let (mut browser, mut laptop) = (Browser::new(api), Authenticator::at(CONSOLE));
+    browser.join(&url).await.leads_to("/console/");
+    browser.enrol_passkey(&mut laptop).await;
+    browser.get("/console/").await.shows(200, "Demo");
+    browser.fill("/console/", "/console/sign-out", &[]).await;
+
+    let signed_in = browser.passkey(SIGN_IN, BY_PASSKEY, &mut laptop).await;
+    signed_in.leads_to("/console/");
+    browser.get("/console/").await.shows(200, "Demo");
+
+    // After ten minutes the factors stay as they are, until the passkey is used again (OPR-6).
+    api.pass(601);
+    let shown = browser.get("/console/me").await;
+    assert!(!shown.html.contains("data-passkey"), "{}", shown.html);
+    let token = shown.field("form_token");
+    let empty = [("form_token", token)];
+    let stale = browser.post("/console/me/passkeys", &empty).await;
+    stale.leads_to("/console/step-up?return=%2Fconsole%2Fme");
+    let proved = browser.passkey("/console/step-up", "/console/step-up", &mut laptop);
+    proved.await.leads_to("/console/");
+
+    // A second one, after which the first can go. The last one stays.
+    let mut key = Authenticator::at(CONSOLE);
+    let created = browser.passkey("/console/me", "/console/me/passkeys", &mut key);
+    created.await.leads_to("/console/me");
+    let ann = id_of(api, "ann@example.com").await;
+    let store = api.store().await;
+    let mut read = store.read().await.unwrap();
+    let passkeys = read
+        .passkeys()
+        .of_user(&World::DEPLOYMENT, ann)
+        .await
+        .unwrap();
+    drop(read);
+    let [first, second] = [0, 1].map(|at| passkeys[at].id.to_string());
+    let remove = "/console/me/passkeys/remove";
+    let first = [("id", first.as_str())];
+    let removed = browser.fill("/console/me", remove, &first).await;
+    removed.leads_to("/console/me");
+    let signed_in = browser.passkey(SIGN_IN, BY_PASSKEY, &mut key).await;
+    signed_in.leads_to("/console/");
+    let last = [("id", second.as_str())];
+    let last = browser.fill("/console/me", remove, &last).await;
+    last.shows(400, "this is your last second factor");
+    let gone = browser.passkey(SIGN_IN, BY_PASSKEY, &mut laptop).await;
+    gone.shows(400, "This passkey is unknown here");
+}
+
+/// OPR-8: a passkey that is unknown, of another page or of another operator.
+async fn passkeys_of_others_open_nothing(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let (mut ben, _) = operator(api, "ben@example.com", grants(Role::Viewer, None)).await;
+    let (mut of_ann, mut of_ben) = (Authenticator::at(CONSOLE), Authenticator::at(CONSOLE));
+    for (browser, authenticator) in [(&mut ann, &mut of_ann), (&mut ben, &mut of_ben)] {
+        let created = browser.passkey("/console/me", "/console/me/passkeys", authenticator);
+        created.await.leads_to("/console/me");
+    }
+    // The answer to a challenge for any operator, presented in the session of another one.
+    let mut stranger = Browser::new(api);
+    let answer = stranger.ask(SIGN_IN, BY_PASSKEY, &mut of_ben).await;
+    let answer = answer.iter().find(|(name, _)| *name == "credential");
+    let answer = answer.unwrap().1.clone();
+    for credential in [answer.as_str(), "{}", "null", "[]", "x"] {
+        let before = ann.session().cloned();
+        let form = [("credential", credential)];
+        let proved = ann.fill("/console/step-up", "/console/step-up", &form);
+        assert_eq!(proved.await.status, 400, "{credential}");
+        assert_eq!(ann.session(), before.as_ref());
+    }
+    for credential in ["{}", "null", "[]", "x"] {
+        let form = [("credential", credential)];
+        let signed_in = stranger.fill(SIGN_IN, BY_PASSKEY, &form);
+        assert_eq!(signed_in.await.status, 400, "{credential}");
+        assert_eq!(stranger.session(), None);
+    }
+    // A page of another origin asked for it.
+    let mut options = Browser::new(api);
+    of_ben.go_to("https://evil.console.example.com");
+    let foreign = options.passkey(SIGN_IN, BY_PASSKEY, &mut of_ben).await;
+    foreign.shows(400, "This passkey is unknown here");
+    assert_eq!(options.session(), None);
+    ben.get("/console/").await.shows(200, "Apps");
+}
+
+/// Attack 24: wrong guesses lock the password of an operator, not the passkey.
+async fn a_lockout_leaves_the_passkey(api: &Api) {
+    let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let mut laptop = Authenticator::at(CONSOLE);
+    let created = browser.passkey("/console/me", "/console/me/passkeys", &mut laptop);
+    created.await.leads_to("/console/me");
+    let mut attacker = Browser::new(api);
+    let mut tries = 0;
+    while attacker
+        .sign_in("ann@example.com", "not-the-password-1")
+        .await
+        .status
+        != 429
+    {
+        tries += 1;
+        assert!(tries < 25, "guesses of the password are not limited");
+    }
+    let mut other = Browser::new(api);
+    let locked = other.sign_in("ann@example.com", PASSWORD).await;
+    locked.shows(429, "Please wait");
+    let signed_in = other.passkey(SIGN_IN, BY_PASSKEY, &mut laptop).await;
+    signed_in.leads_to("/console/");
+    other.get("/console/").await.shows(200, "Apps");
 }
 
 async fn links_work_once_and_in_their_time(api: &Api) {
@@ -947,6 +1106,12 @@ async fn forms_of_others_change_nothing(api: &Api) {
         "/console/sign-in",
         "/console/sign-in/code",
         "/console/sign-in/code/verify",
+        "/console/sign-in/passkey",
+        "/console/sign-in/passkey/options",
+        "/console/step-up/passkey/options",
+        "/console/me/passkeys",
+        "/console/me/passkeys/options",
+        "/console/me/passkeys/remove",
         "/console/join",
         "/console/step-up",
         "/console/me/password",
@@ -1003,6 +1168,7 @@ async fn every_response_has_the_headers(api: &Api) {
         browser.get("/console/me/x/y").await,
         browser.get("/console/sign-in?return=a&return=b").await,
         browser.get("/console/join").await,
+        browser.get("/console/assets/passkeys.js").await,
         stranger.get("/console").await,
         stranger.get("/console/").await,
         stranger.get("/console/sign-in").await,
@@ -1031,7 +1197,7 @@ async fn every_response_has_the_headers(api: &Api) {
         ] {
             assert!(page.header(name).contains(value), "{name} of {page:?}");
         }
-        for inline in ["<script", "style=", "onclick"] {
+        for inline in ["<script>", "javascript:", "style=", "onclick"] {
             assert!(!page.html.contains(inline), "CON-1: {inline}");
         }
     }
