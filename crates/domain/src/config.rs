@@ -145,7 +145,7 @@ pub fn counterparts(
     from: &[WebhookEndpoint],
     to: &[WebhookEndpoint],
 ) -> Vec<(Option<usize>, Option<usize>)> {
-    let mut pairs: Vec<_> = to.iter().map(|_new| None).collect::<Vec<Option<usize>>>();
+    let mut pairs: Vec<Option<usize>> = vec![None; to.len()];
     let mut paired = BTreeSet::new();
     for needs_types in [true, false] {
         for (wanted, pair) in to.iter().zip(&mut pairs) {

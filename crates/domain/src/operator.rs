@@ -276,26 +276,6 @@ impl Grants {
         }
     }
 
-    /// Whether nothing would be added by these.
-    pub fn include(&self, other: &Self) -> bool {
-        self.all >= other.all
-            && other
-                .in_apps()
-                .all(|(app, role)| self.role_in(app) >= Some(role))
-    }
-
-    /// Adds roles. The more powerful one of an App wins.
-    pub fn add(&mut self, other: &Self) {
-        self.all = self.all.max(other.all);
-        for (app, role) in &other.apps {
-            let own = self.apps.entry(*app).or_insert(*role);
-            *own = (*own).max(*role);
-        }
-        if self.is_owner() {
-            self.apps.clear();
-        }
-    }
-
     /// Those of the roles that [`Grants::set`] would replace.
     #[must_use]
     pub fn within(&self, apps: Option<&[AppId]>) -> Self {

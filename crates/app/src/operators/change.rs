@@ -73,9 +73,7 @@ impl Service {
         change: &OperatorChange,
     ) -> Result<(), Refusal> {
         let now = self.machine_time();
-        let mut tx = self.begin_change([WORLD]).await?;
-        let operators = tx.operators().lock_all().await?;
-        by.is_still_among(&operators)?;
+        let (mut tx, operators) = self.begin_with_operators(by).await?;
         let target = visible(by, &operators, user)?;
         let mut grants = target.grants.clone();
         if let OperatorChange::Role(role, apps) = change {
@@ -172,9 +170,7 @@ impl Service {
     }
 
     async fn clear_lockouts_of(&self, by: &Principal, user: UserId) -> Result<(), Refusal> {
-        let mut tx = self.begin_change([WORLD]).await?;
-        let operators = tx.operators().lock_all().await?;
-        by.is_still_among(&operators)?;
+        let (mut tx, operators) = self.begin_with_operators(by).await?;
         authorize_target(by, &visible(by, &operators, user)?.grants)?;
         lockout::forget_failures_of(&mut *tx, &WORLD, user).await?;
         let (action, detail) = (ControlAction::OperatorUnlock, Detail::default());
@@ -239,9 +235,7 @@ impl Service {
         reset: &Reset,
     ) -> Result<(), Refusal> {
         let now = self.machine_time();
-        let mut tx = self.begin_change([WORLD]).await?;
-        let operators = tx.operators().lock_all().await?;
-        by.is_still_among(&operators)?;
+        let (mut tx, operators) = self.begin_with_operators(by).await?;
         visible(by, &operators, user)?;
         tx.users().lock(&WORLD, user).await?;
         let ids = tx.sessions().delete_all(&WORLD, user, now).await?;

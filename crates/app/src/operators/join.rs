@@ -1,4 +1,4 @@
-//! Using a link: an operator joins, gets further roles, or comes back to set up new factors.
+//! Using a link: an operator joins, or comes back to set up new factors.
 
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::email::Email;

@@ -81,9 +81,7 @@ impl Service {
     }
 
     async fn store_invitation(&self, by: &Principal, draft: &Draft) -> Result<(), Refusal> {
-        let mut tx = self.begin_change([WORLD]).await?;
-        let operators = tx.operators().lock_all().await?;
-        by.is_still_among(&operators)?;
+        let (mut tx, _operators) = self.begin_with_operators(by).await?;
         let email = &draft.record.email;
         let known = tx
             .identifiers()
@@ -130,7 +128,7 @@ impl Service {
     }
 
     async fn remove_invitation(&self, by: &Principal, id: OperatorLinkId) -> Result<(), Refusal> {
-        let mut tx = self.begin_change([WORLD]).await?;
+        let (mut tx, _operators) = self.begin_with_operators(by).await?;
         let open = tx.operator_links().list_open(self.machine_time()).await?;
         let mut open = open.into_iter();
         let grants = open.find(|link| link.id == id).and_then(|link| link.grants);

@@ -23,9 +23,26 @@ use vestry_domain::World;
 use vestry_domain::action::Action;
 use vestry_domain::api_key::Restriction;
 use vestry_domain::extent::Extent;
-use vestry_domain::operator::Grants;
+use vestry_domain::operator::{Grants, Operator};
 
-use crate::{Principal, Refusal};
+use crate::kernel::change::Change;
+use crate::{Principal, Refusal, Service};
+
+impl Service {
+    /// Begins a transaction that changes operators or their links, with all operators locked.
+    ///
+    /// # Errors
+    /// [`Refusal::InvalidSession`] if the principal is an operator whose roles have changed since.
+    async fn begin_with_operators(
+        &self,
+        by: &Principal,
+    ) -> Result<(Change<'_>, Vec<Operator>), Refusal> {
+        let mut tx = self.begin_change([WORLD]).await?;
+        let operators = tx.operators().lock_all().await?;
+        by.is_still_among(&operators)?;
+        Ok((tx, operators))
+    }
+}
 
 /// Permits the management of an operator with these roles: to give them, or to take them away (MG-3).
 fn authorize_grants(by: &Principal, grants: &Grants) -> Result<(), Refusal> {

@@ -72,11 +72,6 @@ impl OperatorSession {
         Some(operator.with_address(self.client).of_request(request_id))
     }
 
-    /// Whether a second factor was proved lately.
-    pub const fn is_fresh(&self) -> bool {
-        self.is_fresh
-    }
-
     /// Whether the session may add or remove factors of its operator. It needs a second factor that was proved lately (OPR-6). Until there is
     /// one, it must have begun with a link in the last half hour.
     pub const fn may_change_factors(&self) -> bool {

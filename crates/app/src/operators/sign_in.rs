@@ -175,8 +175,8 @@ impl Service {
             .await?;
         let TokenHash(hash) = TokenHash::of(&format!("unknown operator {}", identity.as_str()));
         let random = hash.first_chunk().copied().unwrap_or_default();
-        let nobody = UserId::new(Timestamp::default(), random);
-        Ok(found.map_or(nobody, |(_, user)| user.id))
+        let unknown = UserId::new(Timestamp::default(), random);
+        Ok(found.map_or(unknown, |(_, user)| user.id))
     }
 
     /// Sends a sign-in code to the address of an operator. The result is the same for every address.

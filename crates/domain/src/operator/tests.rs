@@ -128,21 +128,10 @@ fn grants_are_read_strictly() {
     }
 }
 
-/// Roles are added, replaced and removed App by App.
+/// Roles are replaced and removed App by App.
 #[test]
 fn grants_change_app_by_app() {
-    let mut grants = Grants::new(Role::Viewer, Some(vec![app(1)])).unwrap();
-    let more = Grants::new(Role::Admin, Some(vec![app(1), app(2)])).unwrap();
-    assert!(!grants.include(&more));
-    grants.add(&more);
-    assert!(grants.include(&more));
-    assert_eq!(grants.role_in(app(1)), Some(Role::Admin));
-    grants.add(&Grants::new(Role::Viewer, Some(vec![app(1)])).unwrap());
-    assert_eq!(
-        grants.role_in(app(1)),
-        Some(Role::Admin),
-        "never less by an addition"
-    );
+    let mut grants = Grants::new(Role::Admin, Some(vec![app(1), app(2)])).unwrap();
     grants.set(Some(Role::Developer), Some(&[app(1)]));
     assert_eq!(grants.role_in(app(1)), Some(Role::Developer));
     grants.set(None, Some(&[app(1), app(2)]));
