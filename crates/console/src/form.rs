@@ -10,9 +10,8 @@ use subtle::ConstantTimeEq;
 use url::form_urlencoded;
 use vestry_domain::Secret;
 use vestry_domain::token::TokenHash;
-use vestry_edge::{Problem, body};
+use vestry_edge::{CONSOLE, Problem, body};
 
-use crate::PREFIX;
 use crate::visit::Visit;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -80,7 +79,7 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
 }
 
 fn is_before_sign_in(path: &str) -> bool {
-    let page = path.strip_prefix(PREFIX).unwrap_or_default();
+    let page = path.strip_prefix(CONSOLE).unwrap_or_default();
     page == "/join" || page.starts_with("/sign-in")
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A page is rendered from a template, a form is posted and answered with a redirect. Every response passes through `page`, which adds the
 //! security headers; every form through `form`, which checks that one of our own pages sent it. A page never decides what its operator
-//! may do: use cases do, with the operator's principal.
+//! may do: use cases do, with the operator's principal. Only passkeys need a script.
 
 mod cookie;
 mod form;
@@ -17,9 +17,7 @@ mod visit;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
-
-/// The path under which the pages are.
-pub const PREFIX: &str = "/console";
+use vestry_edge::CONSOLE;
 
 /// The settings of the console.
 #[derive(Debug, Clone)]
@@ -42,7 +40,7 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
     move |config| {
         let get = web::get;
         let post = web::post;
-        let pages = web::scope(PREFIX)
+        let pages = web::scope(CONSOLE)
             .app_data(settings.clone())
             .route("", get().to(start::to_start))
             .route("/", get().to(start::show))

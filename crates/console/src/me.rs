@@ -9,8 +9,8 @@ use vestry_domain::ids::{SessionId, TotpId, WebauthnCredentialId};
 use vestry_domain::session::Session;
 use vestry_domain::{Timestamp, rfc3339};
 
-use crate::form::{Form, Posted, token_of};
-use crate::page::{self, page, redirect, to_step_up};
+use crate::form::{Posted, token_of};
+use crate::page::{self, page, received, redirect, to_step_up};
 use crate::passkeys::credential;
 use crate::step_up::prove_with;
 use crate::visit::{Signed, Visit};
@@ -84,14 +84,6 @@ async fn shown(visit: &Visit, signed: &Signed, error: Option<&str>) -> HttpRespo
         Some(_) => StatusCode::BAD_REQUEST,
     };
     page(visit, status, &template)
-}
-
-/// The fields of a form and the operator who sent it.
-async fn received(visit: &Visit, posted: Posted) -> Result<(Form, Signed), HttpResponse> {
-    match posted.0 {
-        Ok(fields) => Ok((fields, page::operator(visit).await?)),
-        Err(unread) => Err(page::unread(visit, unread)),
-    }
 }
 
 /// Answers a change of factors that was refused.

@@ -11,11 +11,10 @@ use actix_web::middleware::Next;
 use actix_web::{Error, HttpResponse};
 use askama::Template;
 use url::form_urlencoded;
-use vestry_edge::{Code, Problem, Route};
+use vestry_edge::{CONSOLE, Code, Problem, Route};
 
-use crate::PREFIX;
 use crate::cookie::Cookie;
-use crate::form::Unread;
+use crate::form::{Form, Posted, Unread};
 use crate::visit::{Signed, Visit};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; \
@@ -108,6 +107,20 @@ pub(crate) async fn operator(visit: &Visit) -> Result<Signed, HttpResponse> {
     }
 }
 
+/// The fields of a form and the operator who sent it.
+///
+/// # Errors
+/// As [`operator`], or the page for a form that is not read.
+pub(crate) async fn received(
+    visit: &Visit,
+    posted: Posted,
+) -> Result<(Form, Signed), HttpResponse> {
+    match posted.0 {
+        Ok(fields) => Ok((fields, operator(visit).await?)),
+        Err(unread) => Err(self::unread(visit, unread)),
+    }
+}
+
 /// A redirect to the page that asks for the second factor, which leads back to `after`.
 pub(crate) fn to_step_up(after: &str) -> HttpResponse {
     redirect(&with_return("step-up", after))
@@ -115,7 +128,7 @@ pub(crate) fn to_step_up(after: &str) -> HttpResponse {
 
 fn with_return(page: &str, after: &str) -> String {
     let after: String = form_urlencoded::byte_serialize(safe_return(after).as_bytes()).collect();
-    format!("{PREFIX}/{page}?return={after}")
+    format!("{CONSOLE}/{page}?return={after}")
 }
 
 /// The page to return to: a path of the console, or else the start page (CON-8).

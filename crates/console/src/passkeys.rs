@@ -9,7 +9,7 @@ use vestry_app::Refusal;
 use vestry_edge::views::{CreationOptions, RequestOptions};
 
 use crate::form::{Form, Posted};
-use crate::page;
+use crate::page::{self, received};
 use crate::sign_in::{begin, form, message};
 use crate::visit::Visit;
 
@@ -72,12 +72,9 @@ pub(crate) async fn sign_in(visit: Visit, Posted(posted): Posted) -> HttpRespons
 }
 
 /// `POST step-up/passkey/options`
-pub(crate) async fn to_step_up(visit: Visit, Posted(posted): Posted) -> HttpResponse {
-    if let Err(unread) = posted {
-        return page::unread(&visit, unread);
-    }
-    let signed = match page::operator(&visit).await {
-        Ok(signed) => signed,
+pub(crate) async fn to_step_up(visit: Visit, posted: Posted) -> HttpResponse {
+    let (_, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
         Err(response) => return response,
     };
     let (request, session) = (visit.request.clone(), signed.session);
@@ -89,13 +86,9 @@ pub(crate) async fn to_step_up(visit: Visit, Posted(posted): Posted) -> HttpResp
 }
 
 /// `POST me/passkeys/options`
-pub(crate) async fn to_create(visit: Visit, Posted(posted): Posted) -> HttpResponse {
-    let fields = match posted {
-        Ok(fields) => fields,
-        Err(unread) => return page::unread(&visit, unread),
-    };
-    let signed = match page::operator(&visit).await {
-        Ok(signed) => signed,
+pub(crate) async fn to_create(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
         Err(response) => return response,
     };
     let (request, session) = (visit.request.clone(), signed.session);

@@ -8,7 +8,7 @@ use vestry_app::Refusal;
 use vestry_app::operators::SecondFactor;
 
 use crate::form::{Form, Posted, token_of};
-use crate::page::{self, page, safe_return};
+use crate::page::{self, page, received, safe_return};
 use crate::passkeys::credential;
 use crate::sign_in::{Return, begin, message};
 use crate::visit::{Signed, Visit};
@@ -58,13 +58,9 @@ async fn form(visit: &Visit, signed: &Signed, after: &str, error: Option<&str>) 
 }
 
 /// `POST step-up`
-pub(crate) async fn prove(visit: Visit, Posted(posted): Posted) -> HttpResponse {
-    let fields = match posted {
-        Ok(fields) => fields,
-        Err(unread) => return page::unread(&visit, unread),
-    };
-    let signed = match page::operator(&visit).await {
-        Ok(signed) => signed,
+pub(crate) async fn prove(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, signed) = match received(&visit, posted).await {
+        Ok(received) => received,
         Err(response) => return response,
     };
     let after = fields.text("return").to_owned();

@@ -23,7 +23,7 @@ use crate::request_id::{self, RequestId};
 use crate::state::State;
 
 /// The path under which the pages of the console are.
-const CONSOLE: &str = "/console";
+pub const CONSOLE: &str = "/console";
 const NOSNIFF: HeaderName = HeaderName::from_static("x-content-type-options");
 
 /// Runs a request through all inner layers.

@@ -40,6 +40,7 @@ pub use actix_web::web::Json;
 pub use api::Api;
 pub use body::{Body, BodyAndText, OptionalBody};
 pub use call::Call;
+pub use edge::CONSOLE;
 pub use endpoint::Endpoint;
 pub use gate::{Auth, Route};
 pub use path::PathId;
