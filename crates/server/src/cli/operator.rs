@@ -26,8 +26,8 @@ const ALL: &str = "all";
 pub(crate) enum Operator {
     /// Create a link with which an operator joins (shown once)
     ///
-    /// The person who opens the link sets up a password and an authenticator app, and is then an operator with this role. The first owner joins
-    /// this way; after that, owners can invite operators in the console too.
+    /// The person who opens the link sets up a passkey, or a password and an authenticator app, and is then an operator with this role. The
+    /// first owner joins this way too.
     #[command(after_help = "\
 Roles:
   owner      everything, in the whole deployment
@@ -203,10 +203,7 @@ impl Operator {
                 let found = service.find_operator(by, &who.lookup()).await?;
                 let user = found.operator.user_id;
                 service.unlock_operator(by, user).await?;
-                Ok(Output::new(
-                    json!({ "user_id": user, "email": found.email }),
-                    format!("Unlocked {} ({user}).", found.email),
-                ))
+                Ok(report("Unlocked", &found))
             }
             Self::Remove(who) => changed(&service, &who, OperatorChange::Remove, "Removed").await,
             Self::Reset(who) => {
@@ -238,10 +235,16 @@ async fn changed(
     let found = service.find_operator(by, &who.lookup()).await?;
     let user = found.operator.user_id;
     service.change_operator(by, user, change).await?;
-    Ok(Output::new(
-        json!({ "user_id": user, "email": found.email }),
-        format!("{done} {} ({user}).", found.email),
-    ))
+    Ok(report(done, &found))
+}
+
+/// The output of a change.
+fn report(done: &str, operator: &ListedOperator) -> Output {
+    let (user, email) = (operator.operator.user_id, &operator.email);
+    Output::new(
+        json!({ "user_id": user, "email": email }),
+        format!("{done} {email} ({user})."),
+    )
 }
 
 /// The output of a new link. No other output contains one.

@@ -1,4 +1,5 @@
-//! Operators in a browser: joining, signing in, the second factor, and what protects their forms (OPR-2 to OPR-10, CON-2 to CON-4).
+//! Operators in a browser: joining, signing in, the second factor, and what protects their forms (OPR-2 to OPR-10, CON-2 to CON-4). Forms
+//! are sent as a browser without scripts does (CON-10).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
