@@ -27,11 +27,8 @@ impl Service {
     /// [`Refusal::NotFound`] if there is no such App, or it is not one of the principal's; [`Refusal::Restricted`] if the environment is not.
     pub async fn caller(&self, principal: &Principal, world: World) -> Result<Caller, Refusal> {
         principal.enter(world)?;
-        Ok(Caller {
-            world,
-            app: Arc::new(self.app(world.app_id).await?),
-            principal: principal.clone(),
-        })
+        let app = self.app(world.app_id).await?;
+        Caller::in_app(principal, app, world.environment)
     }
 
     /// Returns a principal as the caller of a call that concerns the deployment as a whole. It reaches nothing else by that.

@@ -42,6 +42,24 @@ pub enum AuthenticateError {
 }
 
 impl Caller {
+    /// Returns a principal as the caller in one environment of an App that was just read.
+    ///
+    /// # Errors
+    /// As [`Service::caller`](crate::Service::caller).
+    pub fn in_app(
+        principal: &Principal,
+        app: App,
+        environment: Environment,
+    ) -> Result<Self, Refusal> {
+        let world = World::new(app.id, environment);
+        principal.enter(world)?;
+        Ok(Self {
+            world,
+            app: Arc::new(app),
+            principal: principal.clone(),
+        })
+    }
+
     /// Returns this caller with the given request id.
     pub fn of_request(&self, id: Arc<str>) -> Self {
         let mut caller = self.clone();

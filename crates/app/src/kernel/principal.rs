@@ -211,6 +211,24 @@ impl Principal {
         }
     }
 
+    /// Whether an operator's role includes an action, at least after proving a second factor. Pages show only such actions; whether one is
+    /// permitted is decided when it is done.
+    pub fn may(&self, action: Action, extent: impl Into<Extent>) -> bool {
+        let Identity::Operator { operator, .. } = &self.identity else {
+            return false;
+        };
+        let right = action.right();
+        right.is_some_and(|right| operator.grants.permit(right, extent.into(), true).is_ok())
+    }
+
+    /// Checks whether an operator may do something now. Pages ask before they show the form for it; its use case decides again.
+    ///
+    /// # Errors
+    /// As [`Principal::authorize`].
+    pub fn is_ready_for(&self, action: Action, extent: impl Into<Extent>) -> Result<(), Refusal> {
+        self.authorize(action, extent)
+    }
+
     /// Permits calls in one environment of an App, whatever they do.
     ///
     /// # Errors

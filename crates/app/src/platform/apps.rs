@@ -179,6 +179,27 @@ impl Service {
         self.change_app(by, id, change, &|_| true).await
     }
 
+    /// Returns an App as it is and as it would be with new settings, which are not saved.
+    ///
+    /// # Errors
+    /// As [`Service::change_app`], except for [`Refusal::PreconditionFailed`].
+    pub async fn preview_settings(
+        &self,
+        by: &Principal,
+        id: AppId,
+        settings: SettingsChange,
+    ) -> Result<(App, App), Refusal> {
+        by.authorize(Action::UpdateSettings, id)?;
+        let before = self.app(id).await?;
+        let change = AppChange {
+            settings: Some(settings),
+            ..AppChange::default()
+        };
+        let after = change.applied(&before, before.updated_at)?;
+        authorize_weakening(by, &before, &after)?;
+        Ok((before, after))
+    }
+
     /// Changes the name or settings of an App, disables or enables it, all or none, if it is in the expected state. Running services pick the
     /// change up within a second.
     ///
