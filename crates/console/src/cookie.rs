@@ -1,4 +1,5 @@
-//! The two cookies of the console: the session token, and a random value that binds the forms shown before signing in.
+//! The cookies of the console: the session token, a random value that binds the forms shown before signing in, the theme, and the result
+//! of the last form.
 
 use actix_web::http::header::{COOKIE, HeaderMap};
 use vestry_domain::Secret;
@@ -12,6 +13,10 @@ pub(crate) enum Cookie {
     Session,
     /// A random value of the browser, until it has a session.
     Browser,
+    /// The theme.
+    Theme,
+    /// The result of the last form, until a page shows it.
+    Flash,
 }
 
 impl Cookie {
@@ -22,21 +27,33 @@ impl Cookie {
             (Self::Session, false) => "vestry_console_dev",
             (Self::Browser, true) => "__Host-vestry_console_form",
             (Self::Browser, false) => "vestry_console_form_dev",
+            (Self::Theme, true) => "__Host-vestry_console_theme",
+            (Self::Theme, false) => "vestry_console_theme_dev",
+            (Self::Flash, true) => "__Host-vestry_console_flash",
+            (Self::Flash, false) => "vestry_console_flash_dev",
         }
     }
 
-    /// `Set-Cookie` for a value.
+    /// `Set-Cookie` for a value. Themes are kept for a year, everything else until the browser closes.
     pub(crate) fn set(self, settings: &ConsoleSettings, value: &Secret<String>) -> String {
+        self.set_text(settings, value.expose())
+    }
+
+    /// The same for a value that is no secret.
+    pub(crate) fn set_text(self, settings: &ConsoleSettings, value: &str) -> String {
         let is_secure = settings.is_secure();
         let secure = if is_secure { "; Secure" } else { "" };
-        let (name, value) = (self.name(is_secure), value.expose());
-        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}")
+        let age = match self {
+            Self::Theme => "; Max-Age=31536000",
+            Self::Session | Self::Browser | Self::Flash => "",
+        };
+        let name = self.name(is_secure);
+        format!("{name}={value}; Path=/; HttpOnly; SameSite=Lax{secure}{age}")
     }
 
     /// `Set-Cookie` that removes it.
     pub(crate) fn remove(self, settings: &ConsoleSettings) -> String {
-        let none = Secret::new(String::new());
-        format!("{}; Max-Age=0", self.set(settings, &none))
+        format!("{}; Max-Age=0", self.set_text(settings, ""))
     }
 
     /// The value that the browser sent; `None` if it sent none, or several.

@@ -107,7 +107,13 @@ impl Form {
         found.map_or("", |(_, value)| value.expose())
     }
 
-    /// The same, for secrets.
+    /// The values of a field that can be there several times.
+    pub(crate) fn all(&self, name: &str) -> Vec<String> {
+        let own = self.fields.iter().filter(|(own, _)| own == name);
+        own.map(|(_, value)| value.expose().clone()).collect()
+    }
+
+    /// The same as [`Form::text`], for secrets.
     pub(crate) fn secret(&self, name: &str) -> Secret<String> {
         Secret::new(self.text(name).to_owned())
     }

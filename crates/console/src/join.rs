@@ -9,6 +9,7 @@ use vestry_app::operators::JoinError;
 use vestry_domain::Secret;
 
 use crate::form::Posted;
+use crate::frame::Outer;
 use crate::page::{self, page};
 use crate::sign_in::{before_sign_in, begin, with_new_browser};
 use crate::visit::Visit;
@@ -16,6 +17,7 @@ use crate::visit::Visit;
 #[derive(Template)]
 #[template(path = "join.html")]
 struct JoinPage<'a> {
+    outer: Outer,
     token: String,
     link: &'a str,
     email: &'a str,
@@ -23,7 +25,9 @@ struct JoinPage<'a> {
 
 #[derive(Template)]
 #[template(path = "join_invalid.html")]
-struct InvalidLinkPage;
+struct InvalidLinkPage {
+    outer: Outer,
+}
 
 #[derive(Deserialize)]
 pub(crate) struct Link {
@@ -39,6 +43,7 @@ pub(crate) async fn show(visit: Visit, Query(link): Query<Link>) -> HttpResponse
         Ok(email) => {
             let (form_token, cookie) = before_sign_in(&visit);
             let template = JoinPage {
+                outer: Outer::of(&visit),
                 token: form_token,
                 link: &token,
                 email: email.address(),
@@ -66,7 +71,10 @@ pub(crate) async fn accept(visit: Visit, Posted(posted): Posted) -> HttpResponse
 
 fn refused(visit: &Visit, error: JoinError) -> HttpResponse {
     match error {
-        JoinError::InvalidLink => page(visit, StatusCode::BAD_REQUEST, &InvalidLinkPage),
+        JoinError::InvalidLink => {
+            let outer = Outer::of(visit);
+            page(visit, StatusCode::BAD_REQUEST, &InvalidLinkPage { outer })
+        }
         JoinError::Common(refusal) => page::refused(visit, refusal.into()),
     }
 }

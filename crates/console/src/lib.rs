@@ -4,20 +4,38 @@
 //! security headers; every form through `form`, which checks that one of our own pages sent it. A page never decides what its operator
 //! may do: use cases do, with the operator's principal. Only passkeys need a script.
 
+mod app;
+mod assets;
+mod by_api;
 mod cookie;
+mod device;
+mod filters;
+mod flash;
 mod form;
+mod frame;
+mod handler;
 mod join;
+mod keys;
 mod me;
 mod page;
 mod passkeys;
+mod problems;
+mod qr;
+mod redirect_urls;
+mod settings;
 mod sign_in;
 mod start;
 mod step_up;
+mod submission;
+mod theme;
+mod users;
 mod visit;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
 use vestry_edge::CONSOLE;
+
+use handler::Early;
 
 /// The settings of the console.
 #[derive(Debug, Clone)]
@@ -43,7 +61,7 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
         let pages = web::scope(CONSOLE)
             .app_data(settings.clone())
             .route("", get().to(start::to_start))
-            .route("/", get().to(start::show))
+            .route("/", get().to(Early(start::show)))
             .route("/sign-in", get().to(sign_in::show))
             .route("/sign-in", post().to(sign_in::by_password))
             .route("/sign-in/code", post().to(sign_in::send_code))
@@ -65,7 +83,49 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
             .route("/me/passkeys/options", post().to(passkeys::to_create))
             .route("/me/passkeys/remove", post().to(me::remove_passkey))
             .route("/me/sessions/end", post().to(me::end_session))
-            .route("/assets/passkeys.js", get().to(passkeys::script))
+            .route("/theme", post().to(me::set_theme))
+            .route("/apps/new", get().to(Early(start::new_app)))
+            .route("/apps/new", post().to(Early(start::create_app)))
+            .route("/assets/{hash}/{name}", get().to(page::file))
+            .service(
+                web::scope("/{app}/{environment}")
+                    .route("/", get().to(Early(app::overview)))
+                    .route("/users", get().to(Early(users::list)))
+                    .route("/users/{id}", get().to(Early(users::show)))
+                    .route("/users/{id}/edit", get().to(Early(users::edit)))
+                    .route("/users/{id}/edit", post().to(Early(users::save)))
+                    .route("/users/{id}/{action}", get().to(Early(users::confirm)))
+                    .route("/users/{id}/{action}", post().to(Early(users::act)))
+                    .route("/redirect-urls", get().to(Early(redirect_urls::list)))
+                    .route("/redirect-urls", post().to(Early(redirect_urls::add)))
+                    .route(
+                        "/redirect-urls/{id}/default",
+                        post().to(Early(redirect_urls::make_default)),
+                    )
+                    .route(
+                        "/redirect-urls/{id}/remove",
+                        get().to(Early(redirect_urls::confirm_removal)),
+                    )
+                    .route(
+                        "/redirect-urls/{id}/remove",
+                        post().to(Early(redirect_urls::remove)),
+                    )
+                    .route("/settings", get().to(Early(settings::list)))
+                    .route("/settings", post().to(Early(settings::save)))
+                    .route("/settings/review", post().to(Early(settings::review)))
+                    .route("/keys", get().to(Early(keys::list)))
+                    .route("/keys/new", get().to(Early(keys::new)))
+                    .route("/keys/new", post().to(Early(keys::create)))
+                    .route("/keys/{id}/edit", get().to(Early(keys::edit)))
+                    .route("/keys/{id}/edit", post().to(Early(keys::update)))
+                    .route("/keys/{id}/rotate", get().to(Early(keys::confirm_rotation)))
+                    .route("/keys/{id}/rotate", post().to(Early(keys::rotate)))
+                    .route(
+                        "/keys/{id}/revoke",
+                        get().to(Early(keys::confirm_revocation)),
+                    )
+                    .route("/keys/{id}/revoke", post().to(Early(keys::revoke))),
+            )
             .default_service(web::to(page::unknown))
             .wrap(from_fn(page::finish));
         config.service(pages);

@@ -6,13 +6,22 @@ use askama::Template;
 use vestry_app::Refusal;
 use vestry_app::operators::{Factors, SecondFactor};
 use vestry_domain::ids::{SessionId, TotpId, WebauthnCredentialId};
+use vestry_domain::operator::Operator;
 use vestry_domain::session::Session;
-use vestry_domain::{Timestamp, rfc3339};
 
+use crate::cookie::Cookie;
+use crate::device::device;
+use crate::filters;
+use crate::flash::Done;
 use crate::form::{Posted, token_of};
-use crate::page::{self, page, received, redirect, to_step_up};
+use crate::frame::{Frame, Outer};
+use crate::page::{
+    self, done, page, received, redirect, refused_action, safe_return, to_step_up, with_cookie,
+};
 use crate::passkeys::credential;
+use crate::qr::QrCode;
 use crate::step_up::prove_with;
+use crate::theme::Theme;
 use crate::visit::{Signed, Visit};
 
 const ME: &str = "/console/me";
@@ -20,10 +29,8 @@ const ME: &str = "/console/me";
 #[derive(Template)]
 #[template(path = "me.html")]
 struct MePage<'a> {
-    token: String,
-    email: &'a str,
-    /// Whether the operator has yet to set up a second factor.
-    is_joining: bool,
+    frame: Frame,
+    operator: &'a Operator,
     may_change: bool,
     factors: Factors,
     sessions: Vec<Session>,
@@ -31,19 +38,27 @@ struct MePage<'a> {
     error: Option<&'a str>,
 }
 
+/// The page of an operator without a second factor.
+#[derive(Template)]
+#[template(path = "enrol.html")]
+struct EnrolPage<'a> {
+    outer: Outer,
+    token: String,
+    email: &'a str,
+    factors: Factors,
+    error: Option<&'a str>,
+}
+
 #[derive(Template)]
 #[template(path = "totp.html")]
 struct TotpPage<'a> {
+    outer: Outer,
     token: String,
     email: &'a str,
     secret: &'a str,
     key_uri: &'a str,
+    qr: QrCode,
     recovery_codes: Vec<&'a str>,
-}
-
-/// A time as in `2026-11-21 03:07:33 UTC`.
-fn date(at: &Timestamp) -> String {
-    rfc3339::format(*at).replace('T', " ").replace('Z', " UTC")
 }
 
 /// `GET me`
@@ -69,38 +84,35 @@ async fn shown(visit: &Visit, signed: &Signed, error: Option<&str>) -> HttpRespo
         Ok(found) => found,
         Err(refusal) => return page::refused(visit, refusal.into()),
     };
+    let status = match error {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::BAD_REQUEST,
+    };
+    if session.principal().is_none() {
+        let template = EnrolPage {
+            outer: Outer::of(visit),
+            token: token_of(&signed.token),
+            email: &session.email,
+            factors,
+            error,
+        };
+        return page(visit, status, &template);
+    }
     let template = MePage {
-        token: token_of(&signed.token),
-        email: &session.email,
-        is_joining: !session.is_enrolled,
+        frame: Frame::new(visit, signed, "me"),
+        operator: &session.operator,
         may_change: session.may_change_factors(),
         factors,
         sessions,
         own: session.session.id,
         error,
     };
-    let status = match error {
-        None => StatusCode::OK,
-        Some(_) => StatusCode::BAD_REQUEST,
-    };
     page(visit, status, &template)
 }
 
 /// Answers a change of factors that was refused.
 async fn refused(visit: &Visit, signed: &Signed, refusal: Refusal) -> HttpResponse {
-    if matches!(refusal, Refusal::StepUpRequired) {
-        let (request, session) = (visit.request.clone(), signed.session.clone());
-        let call = format!("POST {}", visit.path);
-        let noted = visit.service.run(|service| async move {
-            service
-                .note_console_refusal(&request, &session, &call, "step_up_required")
-                .await;
-        });
-        // A panic is already in the log and does not affect the response.
-        drop(noted.await);
-    }
     match refusal {
-        Refusal::StepUpRequired => to_step_up(ME),
         Refusal::InsufficientFactor => {
             shown(visit, signed, Some("Enter your current password too.")).await
         }
@@ -109,7 +121,7 @@ async fn refused(visit: &Visit, signed: &Signed, refusal: Refusal) -> HttpRespon
         }
         Refusal::Invalid(invalid) => shown(visit, signed, Some(&invalid.message)).await,
         Refusal::NotNow(message) => shown(visit, signed, Some(message)).await,
-        other => page::refused(visit, other.into()),
+        other => refused_action(visit, signed, other, ME).await,
     }
 }
 
@@ -128,7 +140,7 @@ pub(crate) async fn set_password(visit: Visit, posted: Posted) -> HttpResponse {
             .await
     });
     match set.await {
-        Ok(()) => redirect(ME),
+        Ok(()) => done(&visit, Done::PasswordSet, ME),
         Err(refusal) => refused(&visit, &signed, refusal).await,
     }
 }
@@ -146,8 +158,10 @@ pub(crate) async fn create_totp(visit: Visit, posted: Posted) -> HttpResponse {
         Ok(created) => {
             let codes = created.recovery_codes.iter();
             let template = TotpPage {
+                outer: Outer::of(&visit),
                 token: token_of(&signed.token),
                 email: &signed.session.email,
+                qr: QrCode::of(created.key_uri.expose()),
                 secret: created.secret.expose(),
                 key_uri: created.key_uri.expose(),
                 recovery_codes: codes.map(|code| code.expose().as_str()).collect(),
@@ -186,7 +200,7 @@ pub(crate) async fn remove_totp(visit: Visit, posted: Posted) -> HttpResponse {
     let removed = visit
         .run(|service| async move { service.delete_operator_totp(&request, &session, id).await });
     match removed.await {
-        Ok(()) => redirect(ME),
+        Ok(()) => done(&visit, Done::AuthenticatorRemoved, ME),
         Err(refusal) => refused(&visit, &signed, refusal).await,
     }
 }
@@ -205,7 +219,7 @@ pub(crate) async fn create_passkey(visit: Visit, posted: Posted) -> HttpResponse
             .await
     });
     match created.await {
-        Ok(()) if signed.session.is_enrolled => redirect(ME),
+        Ok(()) if signed.session.is_enrolled => done(&visit, Done::PasskeyAdded, ME),
         Ok(()) => to_step_up("/console/"),
         Err(Refusal::InvalidCredentials) => {
             shown(
@@ -235,7 +249,7 @@ pub(crate) async fn remove_passkey(visit: Visit, posted: Posted) -> HttpResponse
             .await
     });
     match removed.await {
-        Ok(()) => redirect(ME),
+        Ok(()) => done(&visit, Done::PasskeyRemoved, ME),
         Err(refusal) => refused(&visit, &signed, refusal).await,
     }
 }
@@ -253,7 +267,23 @@ pub(crate) async fn end_session(visit: Visit, posted: Posted) -> HttpResponse {
     let ended = visit
         .run(|service| async move { service.end_operator_session(&request, &session, id).await });
     match ended.await {
-        Ok(()) => redirect(ME),
+        Ok(()) => done(&visit, Done::SessionsEnded, ME),
         Err(refusal) => refused(&visit, &signed, refusal).await,
     }
+}
+
+/// `POST theme`
+pub(crate) async fn set_theme(visit: Visit, posted: Posted) -> HttpResponse {
+    let (fields, _) = match received(&visit, posted).await {
+        Ok(received) => received,
+        Err(response) => return response,
+    };
+    let Some(theme) = Theme::parse(fields.text("theme")) else {
+        return page::unknown(visit).await;
+    };
+    let back = redirect(safe_return(fields.text("return")));
+    with_cookie(
+        back,
+        &Cookie::Theme.set_text(&visit.settings, theme.as_str()),
+    )
 }

@@ -4,17 +4,23 @@ use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION, REFERRER_POLICY,
-    RETRY_AFTER, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
+    REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
 };
 use actix_web::middleware::Next;
+use actix_web::web::Path;
 use actix_web::{Error, HttpResponse};
 use askama::Template;
 use url::form_urlencoded;
+use vestry_app::{Principal, Refusal};
 use vestry_edge::{CONSOLE, Code, Problem, Route};
 
+use crate::assets;
 use crate::cookie::Cookie;
+use crate::filters;
+use crate::flash::Flash;
 use crate::form::{Form, Posted, Unread};
+use crate::frame::Outer;
 use crate::visit::{Signed, Visit};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; connect-src 'self'; \
@@ -28,10 +34,14 @@ const PERMISSIONS: &str = "publickey-credentials-get=(self), publickey-credentia
 #[derive(Template)]
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
+    outer: Outer,
+    status: u16,
     title: &'a str,
     text: &'a str,
     code: &'a str,
-    request_id: &'a str,
+    /// The page to go on with, and its name.
+    back: &'a str,
+    back_text: &'a str,
 }
 
 /// Adds the headers of every response of the console, and shows errors of the framework as a page.
@@ -78,14 +88,28 @@ pub(crate) async fn finish(
     Ok(response)
 }
 
-/// A page.
+/// A page. It has shown the result of the last form, which is then forgotten.
 pub(crate) fn page(visit: &Visit, status: StatusCode, template: &impl Template) -> HttpResponse {
-    match template.render() {
-        Ok(html) => HttpResponse::build(status)
-            .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
-            .body(html),
-        Err(error) => refused(visit, Problem::internal(error.to_string())),
+    let html = match template.render() {
+        Ok(html) => html,
+        Err(error) => return refused(visit, Problem::internal(error.to_string())),
+    };
+    let response = HttpResponse::build(status)
+        .insert_header((CONTENT_TYPE, "text/html; charset=utf-8"))
+        .body(html);
+    match visit.flash {
+        Some(_) => with_cookie(response, &Cookie::Flash.remove(&visit.settings)),
+        None => response,
     }
+}
+
+/// A redirect to a page that shows the result of a form.
+pub(crate) fn done(visit: &Visit, done: impl Into<Flash>, to: &str) -> HttpResponse {
+    let flash = done.into().cookie();
+    with_cookie(
+        redirect(to),
+        &Cookie::Flash.set_text(&visit.settings, &flash),
+    )
 }
 
 /// A redirect to a page of the console.
@@ -104,6 +128,54 @@ pub(crate) async fn operator(visit: &Visit) -> Result<Signed, HttpResponse> {
         Ok(Some(signed)) => Ok(signed),
         Ok(None) => Err(redirect(&with_return("sign-in", &visit.address))),
         Err(refusal) => Err(refused(visit, refusal.into())),
+    }
+}
+
+/// An operator with a second factor.
+pub(crate) struct Entered {
+    pub(crate) signed: Signed,
+    pub(crate) by: Principal,
+}
+
+/// The operator who opens a page that needs a second factor (OPR-5).
+///
+/// # Errors
+/// As [`operator`], or a redirect to where the second factor is proved or set up.
+pub(crate) async fn entered(visit: &Visit) -> Result<Entered, HttpResponse> {
+    let signed = operator(visit).await?;
+    match signed.session.principal() {
+        Some(by) => Ok(Entered { signed, by }),
+        None if signed.session.may_change_factors() => Err(redirect("/console/me")),
+        None => Err(to_step_up(&visit.address)),
+    }
+}
+
+/// The response to an action that was refused to an operator. That the right or a second factor is missing is recorded (OPR-7).
+pub(crate) async fn refused_action(
+    visit: &Visit,
+    signed: &Signed,
+    refusal: Refusal,
+    back: &str,
+) -> HttpResponse {
+    let code = match &refusal {
+        Refusal::StepUpRequired => Some("step_up_required"),
+        Refusal::RoleNotAllowed => Some("role_not_allowed"),
+        _ => None,
+    };
+    if let Some(code) = code {
+        let (request, session) = (visit.request.clone(), signed.session.clone());
+        let call = format!("{} {}", visit.method, visit.route);
+        let noted = visit.service.run(|service| async move {
+            service
+                .note_console_refusal(&request, &session, &call, code)
+                .await;
+        });
+        // A panic is already in the log and does not affect the response.
+        drop(noted.await);
+    }
+    match refusal {
+        Refusal::StepUpRequired => to_step_up(back),
+        other => refused(visit, other.into()),
     }
 }
 
@@ -170,7 +242,7 @@ pub(crate) fn refused(visit: &Visit, problem: Problem) -> HttpResponse {
     let (title, text) = match status {
         StatusCode::NOT_FOUND => (
             "Page not found",
-            "This page does not exist, or you may not see it.",
+            "The page does not exist, its object was deleted, or it belongs to another App or environment.",
         ),
         StatusCode::FORBIDDEN => ("Not allowed", "Your role does not include this."),
         StatusCode::TOO_MANY_REQUESTS => (
@@ -185,10 +257,13 @@ pub(crate) fn refused(visit: &Visit, problem: Problem) -> HttpResponse {
         _ => ("This did not work", problem.message()),
     };
     let error = ErrorPage {
+        outer: Outer::of(visit),
+        status: status.as_u16(),
         title,
         text,
         code: &problem.code().on_the_wire(),
-        request_id: &visit.request.id,
+        back: "/console/",
+        back_text: "View Apps",
     };
     problem.report(&visit.request.id);
     let mut response = page(visit, status, &error);
@@ -204,13 +279,28 @@ pub(crate) fn unread(visit: &Visit, unread: Unread) -> HttpResponse {
         Unread::Bad(problem) => refused(visit, problem),
         Unread::Foreign => {
             let error = ErrorPage {
-                title: "Form expired",
-                text: "This form has expired. Reload the page and try again.",
+                outer: Outer::of(visit),
+                status: StatusCode::FORBIDDEN.as_u16(),
+                title: "This form has expired",
+                text: "This form has expired. Reload the page and try again. Nothing was changed.",
                 code: "form_expired",
-                request_id: &visit.request.id,
+                back: "/console/",
+                back_text: "View Apps",
             };
             page(visit, StatusCode::FORBIDDEN, &error)
         }
+    }
+}
+
+/// `GET assets/{hash}/{name}`
+pub(crate) async fn file(visit: Visit, path: Path<(String, String)>) -> HttpResponse {
+    let (hash, name) = path.into_inner();
+    match assets::file(&hash, &name) {
+        Some((kind, content)) => HttpResponse::Ok()
+            .insert_header((CONTENT_TYPE, kind))
+            .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
+            .body(content),
+        None => unknown(visit).await,
     }
 }
 

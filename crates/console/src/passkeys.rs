@@ -2,7 +2,6 @@
 //! (WebAuthn Level 3, sections 5.1.9 and 5.1.10).
 
 use actix_web::HttpResponse;
-use actix_web::http::header::CONTENT_TYPE;
 use serde::Serialize;
 use serde_json::Value;
 use vestry_app::Refusal;
@@ -13,15 +12,7 @@ use crate::page::{self, received};
 use crate::sign_in::{begin, form, message};
 use crate::visit::Visit;
 
-const SCRIPT: &str = include_str!("../assets/passkeys.js");
 const WRONG: &str = "This passkey is unknown here. Try another one, or sign in with your password.";
-
-/// `GET assets/passkeys.js`
-pub(crate) async fn script() -> HttpResponse {
-    HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, "text/javascript; charset=utf-8"))
-        .body(SCRIPT)
-}
 
 /// The answer of the browser: `PublicKeyCredential.toJSON()`; `null` if it is not JSON, which no use case accepts.
 pub(crate) fn credential(fields: &Form) -> Value {

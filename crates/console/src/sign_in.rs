@@ -10,7 +10,9 @@ use vestry_app::operators::{NewSession, SignInError};
 use vestry_edge::Problem;
 
 use crate::cookie::Cookie;
+use crate::filters;
 use crate::form::{Posted, token_of};
+use crate::frame::Outer;
 use crate::page::{self, page, redirect, safe_return, with_cookie};
 use crate::visit::Visit;
 
@@ -21,6 +23,7 @@ const WRONG_CODE: &str = "The code is wrong or has expired.";
 #[derive(Template)]
 #[template(path = "sign_in.html")]
 struct SignInPage<'a> {
+    outer: Outer,
     token: String,
     after: &'a str,
     email: &'a str,
@@ -31,6 +34,7 @@ struct SignInPage<'a> {
 #[derive(Template)]
 #[template(path = "code.html")]
 struct CodePage<'a> {
+    outer: Outer,
     token: String,
     after: &'a str,
     email: &'a str,
@@ -52,6 +56,7 @@ pub(crate) async fn show(visit: Visit, Query(wanted): Query<Return>) -> HttpResp
 pub(crate) fn form(visit: &Visit, after: &str, email: &str, error: Option<&str>) -> HttpResponse {
     let (token, cookie) = before_sign_in(visit);
     let template = SignInPage {
+        outer: Outer::of(visit),
         token,
         after: safe_return(after),
         email,
@@ -151,6 +156,7 @@ pub(crate) async fn send_code(visit: Visit, Posted(posted): Posted) -> HttpRespo
 fn code_form(visit: &Visit, after: &str, email: &str, error: Option<&str>) -> HttpResponse {
     let (token, cookie) = before_sign_in(visit);
     let template = CodePage {
+        outer: Outer::of(visit),
         token,
         after: safe_return(after),
         email,

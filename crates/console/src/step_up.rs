@@ -7,7 +7,9 @@ use askama::Template;
 use vestry_app::Refusal;
 use vestry_app::operators::SecondFactor;
 
+use crate::filters;
 use crate::form::{Form, Posted, token_of};
+use crate::frame::Outer;
 use crate::page::{self, page, received, safe_return};
 use crate::passkeys::credential;
 use crate::sign_in::{Return, begin, message};
@@ -19,6 +21,7 @@ const WRONG_PASSKEY: &str = "This passkey is not one of yours.";
 #[derive(Template)]
 #[template(path = "step_up.html")]
 struct StepUpPage<'a> {
+    outer: Outer,
     token: String,
     after: &'a str,
     email: &'a str,
@@ -43,6 +46,7 @@ async fn form(visit: &Visit, signed: &Signed, after: &str, error: Option<&str>) 
         Err(fault) => return page::refused(visit, Refusal::from(fault).into()),
     };
     let template = StepUpPage {
+        outer: Outer::of(visit),
         token: token_of(&signed.token),
         after: safe_return(after),
         email: &signed.session.email,

@@ -4,6 +4,7 @@ use std::future::{Ready, ready};
 use std::sync::Arc;
 
 use actix_web::dev::Payload;
+use actix_web::http::Method;
 use actix_web::http::header::{HeaderMap, USER_AGENT};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpMessage, HttpRequest};
@@ -14,6 +15,8 @@ use vestry_edge::{Problem, RequestId, State, client};
 
 use crate::ConsoleSettings;
 use crate::cookie::Cookie;
+use crate::flash::Flash;
+use crate::theme::Theme;
 
 /// A request of a browser.
 #[derive(Clone)]
@@ -25,10 +28,16 @@ pub(crate) struct Visit {
     pub(crate) token: Option<Secret<String>>,
     /// The random value of its browser.
     pub(crate) browser: Option<Secret<String>>,
+    pub(crate) theme: Theme,
+    /// The result of the last form.
+    pub(crate) flash: Option<Flash>,
     /// Path and query, to return to after signing in.
     pub(crate) address: String,
     /// The path.
     pub(crate) path: String,
+    pub(crate) method: Method,
+    /// The pattern of the path, for records of refusals: a path can hold ids.
+    pub(crate) route: String,
 }
 
 impl FromRequest for Visit {
@@ -52,6 +61,7 @@ fn of(request: &HttpRequest) -> Result<Visit, Problem> {
     let proxies = &state.settings.trusted_proxies;
     let peer = request.peer_addr();
     let client = peer.map(|peer| client::address(peer.ip(), request.headers(), proxies));
+    let text = |cookie: Cookie| cookie.read(settings, request.headers());
     Ok(Visit {
         service: Arc::clone(&state.service),
         request: ConsoleRequest {
@@ -61,8 +71,14 @@ fn of(request: &HttpRequest) -> Result<Visit, Problem> {
         },
         token: Cookie::Session.read(settings, request.headers()),
         browser: Cookie::Browser.read(settings, request.headers()),
+        theme: text(Cookie::Theme)
+            .and_then(|text| Theme::parse(text.expose()))
+            .unwrap_or_default(),
+        flash: text(Cookie::Flash).and_then(|text| Flash::parse(text.expose())),
         address: request.uri().to_string(),
         path: request.path().to_owned(),
+        method: request.method().clone(),
+        route: request.match_pattern().unwrap_or_default(),
         settings: settings.clone(),
     })
 }

@@ -84,7 +84,8 @@ const OTHERS: &str = "
     aws-lc-rs: custody vault-local token-jwt passkeys idp-oauth contract server bench-baseline | *: keys are handled by adapters, behind a port
     # The contract has a client that seals.
     hpke: custody contract |: private keys are opened and sealed in custody alone
-    qrcode png: web |: pictures are made at the edge
+    qrcode: web console |: pictures are made at the edge
+    png: web |: pictures are made at the edge
     hmac: domain chains |: the codes of authenticator apps are a rule of the domain, derived keys one of the chains
     clap: server |: the process belongs to the server
     # Hashing threads lower their own priority, and nothing else of the process.

@@ -66,7 +66,7 @@ async fn an_operator_joins_and_leaves(installation: Installation) {
         .header("Cookie", &session)
         .send();
     let page = page.await.unwrap().text().await.unwrap();
-    assert!(page.contains("Set up your sign-in"), "{page}");
+    assert!(page.contains("Set up sign-in"), "{page}");
 
     let listed = admin(&installation, &["operator", "list"]);
     assert_eq!(listed["invitations"], json!([]));

@@ -46,7 +46,7 @@ on_both! {
 const PASSWORD: &str = "violet-harbour-77-lantern";
 
 /// A browser with its cookies.
-struct Browser<'a> {
+pub(crate) struct Browser<'a> {
     api: &'a Api,
     cookies: BTreeMap<String, String>,
     site: &'static str,
@@ -54,14 +54,14 @@ struct Browser<'a> {
 
 /// A page or a redirect.
 #[derive(Debug, Clone)]
-struct Page {
-    status: u16,
+pub(crate) struct Page {
+    pub(crate) status: u16,
     headers: Vec<(String, String)>,
-    html: String,
+    pub(crate) html: String,
 }
 
 impl Page {
-    fn header(&self, name: &str) -> &str {
+    pub(crate) fn header(&self, name: &str) -> &str {
         let mut headers = self.headers.iter();
         headers
             .find(|(own, _)| own == name)
@@ -69,7 +69,7 @@ impl Page {
     }
 
     #[track_caller]
-    fn leads_to(&self, path: &str) {
+    pub(crate) fn leads_to(&self, path: &str) {
         assert_eq!(
             (self.status, self.header("location")),
             (303, path),
@@ -79,7 +79,7 @@ impl Page {
     }
 
     #[track_caller]
-    fn shows(self, status: u16, text: &str) -> Self {
+    pub(crate) fn shows(self, status: u16, text: &str) -> Self {
         assert_eq!(self.status, status, "{}", self.html);
         assert!(self.html.contains(text), "{text} in {}", self.html);
         self
@@ -87,7 +87,7 @@ impl Page {
 
     /// The value of a hidden field.
     #[track_caller]
-    fn field(&self, name: &str) -> &str {
+    pub(crate) fn field(&self, name: &str) -> &str {
         let (_, rest) = self
             .html
             .split_once(&format!("name=\"{name}\" value=\""))
@@ -103,7 +103,7 @@ impl Page {
 }
 
 impl<'a> Browser<'a> {
-    fn new(api: &'a Api) -> Self {
+    pub(crate) fn new(api: &'a Api) -> Self {
         Self {
             api,
             cookies: BTreeMap::new(),
@@ -150,16 +150,16 @@ impl<'a> Browser<'a> {
         }
     }
 
-    async fn get(&mut self, path: &str) -> Page {
+    pub(crate) async fn get(&mut self, path: &str) -> Page {
         self.send("GET", path, None).await
     }
 
-    async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Page {
+    pub(crate) async fn post(&mut self, path: &str, form: &[(&str, &str)]) -> Page {
         self.send("POST", path, Some(form)).await
     }
 
     /// Opens a page and posts a form of it.
-    async fn fill(&mut self, page: &str, action: &str, fields: &[(&str, &str)]) -> Page {
+    pub(crate) async fn fill(&mut self, page: &str, action: &str, fields: &[(&str, &str)]) -> Page {
         let shown = self.get(page).await;
         assert_eq!(shown.status, 200, "{page}: {}", shown.html);
         let token = shown.field("form_token").to_owned();
@@ -253,14 +253,14 @@ impl<'a> Browser<'a> {
         proved.await.leads_to("/console/");
     }
 
-    async fn second_factor(&mut self, code: &str) -> Page {
+    pub(crate) async fn second_factor(&mut self, code: &str) -> Page {
         let fields = [("code", code), ("return", "/console/me")];
         self.fill("/console/step-up", "/console/step-up", &fields)
             .await
     }
 }
 
-fn encoded(form: &[(&str, &str)]) -> String {
+pub(crate) fn encoded(form: &[(&str, &str)]) -> String {
     let mut text = String::new();
     for (name, value) in form {
         if !text.is_empty() {
@@ -278,13 +278,13 @@ fn encoded(form: &[(&str, &str)]) -> String {
 }
 
 /// The code that an authenticator app shows now, in a step of its own.
-fn code(api: &Api, seed: &[u8]) -> String {
+pub(crate) fn code(api: &Api, seed: &[u8]) -> String {
     api.pass(30);
     let step = api.service.machine_time().unix().div_euclid(30);
     totp::code_at(seed, step).expose().clone()
 }
 
-fn grants(role: Role, app: Option<AppId>) -> Grants {
+pub(crate) fn grants(role: Role, app: Option<AppId>) -> Grants {
     Grants::new(role, app.map(|app| vec![app])).unwrap()
 }
 
@@ -296,7 +296,11 @@ async fn link(api: &Api, email: &str, grants: Grants) -> String {
 }
 
 /// An operator with both factors who is signed in, with the seed of the authenticator app.
-async fn operator<'a>(api: &'a Api, email: &str, grants: Grants) -> (Browser<'a>, Vec<u8>) {
+pub(crate) async fn operator<'a>(
+    api: &'a Api,
+    email: &str,
+    grants: Grants,
+) -> (Browser<'a>, Vec<u8>) {
     let url = link(api, email, grants).await;
     let mut browser = Browser::new(api);
     browser.join(&url).await.leads_to("/console/");
@@ -328,17 +332,14 @@ async fn an_owner_joins_and_signs_in(api: &Api) {
         .leads_to("/console/sign-in?return=%2Fconsole%2F");
     // Programs that look at links in mails do not use them up.
     for _ in 0..3 {
-        browser
-            .get(path)
-            .await
-            .shows(200, "Join as Ann@example.com");
+        browser.get(path).await.shows(200, "Ann@example.com");
     }
     browser.join(&url).await.leads_to("/console/");
     browser.get("/console/").await.leads_to("/console/me");
     browser
         .get("/console/me")
         .await
-        .shows(200, "Set up your sign-in");
+        .shows(200, "Set up sign-in");
     let seed = browser.enrol().await;
     browser.get("/console/").await.shows(200, "Demo");
     let out = browser.fill("/console/", "/console/sign-out", &[]).await;
@@ -713,7 +714,7 @@ async fn a_stale_session_changes_no_factor(api: &Api) {
     let page = browser
         .get("/console/me")
         .await
-        .shows(200, "Prove your second factor");
+        .shows(200, "Confirm your identity");
     let token = page.field("form_token").to_owned();
     for (path, field, value) in [
         (
@@ -1000,7 +1001,7 @@ async fn sessions_with_one_factor_give_way(api: &Api) {
         thief
             .get("/console/step-up")
             .await
-            .shows(200, "Prove your second factor");
+            .shows(200, "Confirm your identity");
     }
     browser.get("/console/").await.shows(200, "Apps");
     let ann = id_of(api, "ann@example.com").await;
@@ -1103,6 +1104,8 @@ async fn forms_of_others_change_nothing(api: &Api) {
         .field("form_token")
         .to_owned();
     let expired = "This form has expired. Reload the page and try again.";
+    let place = format!("/console/{}/live", api.app.id);
+    let key = "key_3OuidZGP2IHbXA3cS4NFTqq1NSM";
     let paths = [
         "/console/sign-in",
         "/console/sign-in/code",
@@ -1121,6 +1124,19 @@ async fn forms_of_others_change_nothing(api: &Api) {
         "/console/me/totp/remove",
         "/console/me/sessions/end",
         "/console/sign-out",
+        "/console/theme",
+        "/console/apps/new",
+        &format!("{place}/users/{key}/edit"),
+        &format!("{place}/users/{key}/delete"),
+        &format!("{place}/redirect-urls"),
+        &format!("{place}/redirect-urls/{key}/default"),
+        &format!("{place}/redirect-urls/{key}/remove"),
+        &format!("{place}/settings"),
+        &format!("{place}/settings/review"),
+        &format!("{place}/keys/new"),
+        &format!("{place}/keys/{key}/edit"),
+        &format!("{place}/keys/{key}/rotate"),
+        &format!("{place}/keys/{key}/revoke"),
     ];
     for path in paths {
         for token in ["", "x", foreign.as_str()] {
@@ -1162,6 +1178,25 @@ async fn forms_of_others_change_nothing(api: &Api) {
 async fn every_response_has_the_headers(api: &Api) {
     let (mut browser, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
     let mut stranger = Browser::new(api);
+    // A page names the directory of its files, which are kept for ever.
+    let shown = browser.get("/console/me").await;
+    let (_, rest) = shown.html.split_once("href=\"").unwrap();
+    let assets = rest.split_once("/console.css").unwrap().0;
+    assert!(assets.starts_with("/console/assets/"), "{assets}");
+    for (name, kind) in [
+        ("console.css", "text/css; charset=utf-8"),
+        ("passkeys.js", "text/javascript; charset=utf-8"),
+        ("icons.svg", "image/svg+xml"),
+    ] {
+        let file = stranger.get(&format!("{assets}/{name}")).await;
+        let kept = "public, max-age=31536000, immutable";
+        assert_eq!((file.status, file.header("cache-control")), (200, kept));
+        assert_eq!(file.header("content-type"), kind);
+        assert!(
+            file.header("content-security-policy")
+                .contains("default-src 'none'")
+        );
+    }
     let pages = [
         browser.get("/console/").await,
         browser.get("/console/me").await,
@@ -1169,7 +1204,10 @@ async fn every_response_has_the_headers(api: &Api) {
         browser.get("/console/me/x/y").await,
         browser.get("/console/sign-in?return=a&return=b").await,
         browser.get("/console/join").await,
-        browser.get("/console/assets/passkeys.js").await,
+        browser
+            .get("/console/assets/0123456789abcdef/console.css")
+            .await,
+        browser.get(&format!("{assets}/nothing.js")).await,
         stranger.get("/console").await,
         stranger.get("/console/").await,
         stranger.get("/console/sign-in").await,

@@ -1,0 +1,144 @@
+//! Pages of an App and environment: who may open them, and the first of them.
+
+use actix_web::HttpResponse;
+use actix_web::http::StatusCode;
+use actix_web::web::Path;
+use askama::Template;
+use serde::Deserialize;
+use vestry_app::{Caller, Principal, Refusal};
+use vestry_domain::action::Action;
+use vestry_domain::app::App;
+use vestry_domain::ids::AppId;
+use vestry_domain::{Environment, World};
+
+use crate::by_api::ByApi;
+use crate::filters;
+use crate::form::{Form, Posted};
+use crate::frame::{self, Frame, Place};
+use crate::handler::Shown;
+use crate::page::{self, Entered, page};
+use crate::visit::{Signed, Visit};
+
+/// The Apps that the switcher lists.
+const SWITCHER: usize = 20;
+
+/// The parts of the path of such a page. They are not trusted.
+#[derive(Deserialize)]
+pub(crate) struct Address {
+    app: String,
+    environment: String,
+    /// The object that the page is about, on pages that have one.
+    #[serde(default)]
+    pub(crate) id: String,
+}
+
+/// An operator in an environment of an App.
+pub(crate) struct Inside {
+    pub(crate) signed: Signed,
+    /// The operator, as the caller of use cases.
+    pub(crate) caller: Caller,
+    pub(crate) by: Principal,
+    others: Vec<App>,
+}
+
+impl Inside {
+    pub(crate) fn world(&self) -> World {
+        self.caller.world
+    }
+
+    /// Whether pages show an action.
+    pub(crate) fn may(&self, action: Action) -> bool {
+        self.by.may(action, self.world())
+    }
+
+    /// The path of a page of this environment.
+    pub(crate) fn path(&self, page: &str) -> String {
+        let base = frame::path(self.world().app_id, self.world().environment);
+        format!("{base}/{page}")
+    }
+
+    /// What surrounds a page of this environment.
+    pub(crate) fn frame(&self, visit: &Visit, current: &'static str) -> Frame {
+        let place = Place {
+            app: App::clone(&self.caller.app),
+            environment: self.world().environment,
+            others: self.others.clone(),
+        };
+        Frame::new(visit, &self.signed, current).in_place(&self.by, place)
+    }
+
+    /// The response to an action that was refused; `back` is the page to return to.
+    pub(crate) async fn refused(
+        &self,
+        visit: &Visit,
+        refusal: Refusal,
+        back: &str,
+    ) -> HttpResponse {
+        page::refused_action(visit, &self.signed, refusal, &self.path(back)).await
+    }
+}
+
+/// The operator who opens a page of an App.
+///
+/// # Errors
+/// The sign-in page, or that for an unknown path if the App is not one of the operator's (CON-6).
+pub(crate) async fn enter(visit: &Visit, address: &Address) -> Result<Inside, HttpResponse> {
+    let Entered { signed, by } = page::entered(visit).await?;
+    let not_found = |refusal: Refusal| page::refused(visit, refusal.into());
+    let unknown = || not_found(Refusal::NotFound("app"));
+    let app = address
+        .app
+        .parse::<AppId>()
+        .map_err(|_malformed| unknown())?;
+    let environment = address.environment.parse::<Environment>();
+    let environment = environment.map_err(|_malformed| unknown())?;
+    let asked = by.clone();
+    let apps = visit.run(|service| async move { service.list_apps(&asked).await });
+    let apps = apps.await.map_err(not_found)?;
+    let own = apps.iter().find(|own| own.id == app).cloned();
+    let caller = Caller::in_app(&by, own.ok_or_else(unknown)?, environment);
+    Ok(Inside {
+        caller: caller.map_err(not_found)?,
+        others: apps.into_iter().take(SWITCHER).collect(),
+        signed,
+        by,
+    })
+}
+
+/// The fields of a form of such a page, and the operator who sent it.
+///
+/// # Errors
+/// As [`enter`], or the page for a form that is not read.
+pub(crate) async fn received(
+    visit: &Visit,
+    posted: Posted,
+    address: &Address,
+) -> Result<(Form, Inside), HttpResponse> {
+    let fields = posted.0.map_err(|unread| page::unread(visit, unread))?;
+    Ok((fields, enter(visit, address).await?))
+}
+
+#[derive(Template)]
+#[template(path = "overview.html")]
+struct OverviewPage {
+    frame: Frame,
+    app: App,
+    by_api: ByApi,
+}
+
+/// `GET {app}/{environment}/`
+pub(crate) async fn overview(visit: Visit, address: Path<Address>) -> Shown {
+    let inside = enter(&visit, &address).await?;
+    let id = inside.world().app_id;
+    let template = OverviewPage {
+        frame: inside.frame(&visit, ""),
+        app: App::clone(&inside.caller.app),
+        by_api: ByApi::new(
+            "GET",
+            &format!("/v1/manage/apps/{id}"),
+            "",
+            format!("vestry app show {id}"),
+        ),
+    };
+    Ok(page(&visit, StatusCode::OK, &template))
+}

@@ -1,0 +1,123 @@
+//! The result of a form, shown once on the page to which its redirect leads. A cookie carries it: one of these results, never a text.
+
+use std::fmt;
+
+/// A result with its count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Flash {
+    done: Done,
+    count: u32,
+}
+
+macro_rules! results {
+    ($($(#[$doc:meta])* $name:ident $one:literal $many:literal,)*) => {
+        /// A result.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Done {
+            $($name,)*
+        }
+
+        impl Done {
+            const ALL: &[Self] = &[$(Self::$name,)*];
+
+            /// Its name in the cookie, the text for one, and that for several.
+            const fn texts(self) -> [&'static str; 3] {
+                match self {
+                    $(Self::$name => [stringify!($name), $one, $many],)*
+                }
+            }
+        }
+    };
+}
+
+// Name, text for one, and text for several, where `#` is the number.
+results! {
+    Repeated "This form was sent before. Nothing was done again." "",
+    AllSessionsEnded "All sessions ended" "",
+    AppCreated "App created" "",
+    AuthenticatorRemoved "Authenticator app removed" "",
+    DefaultChanged "Default changed" "",
+    EmailRemoved "Email address removed" "",
+    KeyRevoked "Key revoked" "",
+    KeySaved "Key saved" "",
+    LinkRemoved "Identity provider link removed" "",
+    PasskeyAdded "Passkey added" "",
+    PasskeyRemoved "Passkey removed" "",
+    PasswordSet "Password set" "",
+    PhoneRemoved "Phone number removed" "",
+    RedirectUrlAdded "Redirect URL added" "",
+    RedirectUrlRemoved "Redirect URL removed" "",
+    SettingsSaved "1 setting saved" "# settings saved",
+    SessionsEnded "1 session ended" "# sessions ended",
+    UserDeleted "User deleted" "",
+    UserDisabled "User disabled" "",
+    UserEnabled "User enabled" "",
+    UserSaved "User saved" "",
+    UserUnlocked "User unlocked" "",
+}
+
+impl From<Done> for Flash {
+    fn from(done: Done) -> Self {
+        Self { done, count: 1 }
+    }
+}
+
+impl Flash {
+    /// Settings that were saved.
+    pub(crate) const fn settings_saved(count: u32) -> Self {
+        Self {
+            done: Done::SettingsSaved,
+            count,
+        }
+    }
+
+    /// The value of the cookie.
+    pub(crate) fn cookie(self) -> String {
+        let [name, ..] = self.done.texts();
+        format!("{name}{}", self.count)
+    }
+
+    /// Reads the value of the cookie.
+    pub(crate) fn parse(value: &str) -> Option<Self> {
+        let name = value.trim_end_matches(|digit: char| digit.is_ascii_digit());
+        let count = value.get(name.len()..)?.parse().ok()?;
+        let mut all = Done::ALL.iter();
+        let done = all.find(|done| done.texts().first() == Some(&name))?;
+        Some(Self { done: *done, count })
+    }
+}
+
+impl fmt::Display for Flash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [_, one, many] = self.done.texts();
+        match self.count {
+            1 => f.write_str(one),
+            count => f.write_str(&many.replace('#', &count.to_string())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read_from_their_cookie() {
+        for done in Done::ALL {
+            let flash = Flash::from(*done);
+            assert_eq!(Flash::parse(&flash.cookie()), Some(flash));
+        }
+        let three = Flash::parse("SessionsEnded3").unwrap();
+        assert_eq!(three.to_string(), "3 sessions ended");
+        for bad in [
+            "",
+            "3",
+            "Pwned1",
+            "SessionsEnded",
+            "SessionsEnded-1",
+            "SessionsEnded99999999999",
+        ] {
+            assert_eq!(Flash::parse(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,872 @@
+//! Pages of the console about an App: what they show and change, for whom, and how often (OPR-1, OPR-11, CON-5 to CON-7, CON-15, CON-19,
+//! CON-24).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+use vestry_app::Principal;
+use vestry_domain::api_key::{ApiKeyKind, KeyFields};
+use vestry_domain::ids::{ApiKeyId, AppId};
+use vestry_domain::operator::Role;
+use vestry_domain::redirect::RedirectKind;
+use vestry_domain::{Environment, World};
+
+use crate::console::{Browser, Page, code, encoded, grants, operator};
+use crate::harness::{Api, on_both};
+
+on_both! {
+    a_key_is_created_restricted_rotated_and_revoked
+    a_form_acts_once
+    refused_fields_keep_their_input
+    pages_are_for_their_roles
+    other_apps_do_not_exist
+    names_are_shown_as_text
+    redirect_urls_are_added_checked_and_removed
+    settings_are_reviewed_and_saved
+    of_two_saves_one_wins
+    users_are_found
+    support_helps_a_user
+    an_app_is_created
+    the_theme_is_kept
+}
+
+fn path(api: &Api, environment: &str, page: &str) -> String {
+    format!("/console/{}/{environment}/{page}", api.app.id)
+}
+
+/// The key that a page shows.
+#[track_caller]
+fn secret(page: &Page, prefix: &str) -> String {
+    let (_, rest) = page
+        .html
+        .split_once("<code id=\"secret\">")
+        .expect("a secret");
+    let secret = rest.split_once('<').unwrap().0.to_owned();
+    assert!(secret.starts_with(prefix), "{secret}");
+    secret
+}
+
+async fn keys(api: &Api, environment: Environment) -> Vec<(ApiKeyId, String, bool)> {
+    let world = World::new(api.app.id, environment);
+    let keys = api.service.list_api_keys(Principal::cli(), world.into());
+    let keys = keys.await.unwrap().into_iter();
+    keys.map(|key| (key.id, key.name, key.revoked_at.is_some()))
+        .collect()
+}
+
+async fn key_in(api: &Api, environment: Environment) -> ApiKeyId {
+    let world = World::new(api.app.id, environment);
+    let fields = KeyFields::default();
+    let made = api
+        .service
+        .create_api_key(Principal::cli(), world, ApiKeyKind::Secret, fields);
+    made.await.unwrap().record.id
+}
+
+/// A new user; the id.
+async fn user_in(api: &Api, environment: Environment, fields: Value) -> String {
+    let client = match environment {
+        Environment::Test => api.test(),
+        Environment::Live => api.live(),
+    };
+    let mut fields = fields;
+    if fields["email"].is_null() {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        fields["email"] = format!("user-{number}@example.com").into();
+    }
+    let created = client.post("/v1/auth/users/create", fields).await;
+    created.ok().text_at("/user_id")
+}
+
+async fn url_in(api: &Api, environment: Environment) -> String {
+    let world = World::new(api.app.id, environment);
+    let url = "https://app.example.com/in";
+    let kind = RedirectKind::Login;
+    let added = api
+        .service
+        .add_redirect_url(Principal::cli(), world, kind, url, false);
+    added.await.unwrap().id.to_string()
+}
+
+#[track_caller]
+fn named(keys: &[(ApiKeyId, String, bool)], name: &str) -> ApiKeyId {
+    keys.iter()
+        .find(|(_, own, _)| own == name)
+        .expect("a key")
+        .0
+}
+
+const NEW: &[(&str, &str)] = &[
+    ("kind", "secret"),
+    ("name", "Shop"),
+    ("preset", "read-only"),
+    ("expires_in", "90"),
+    ("ip_allow", "127.0.0.0/8\r\n\r\n2001:db8::/32"),
+];
+
+async fn submit(browser: &mut Browser<'_>, page: &str, fields: &[(&str, &str)]) -> Page {
+    let shown = browser.get(page).await;
+    assert_eq!(shown.status, 200, "{page}: {}", shown.html);
+    let (token, id) = (shown.field("form_token"), shown.field("submission"));
+    let mut form = vec![("form_token", token), ("submission", id)];
+    form.extend(fields);
+    browser.post(page, &form).await
+}
+
+async fn a_key_is_created_restricted_rotated_and_revoked(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let list = path(api, "live", "keys");
+    let created = submit(&mut ann, &format!("{list}/new"), NEW).await;
+    let key = secret(&created, "sk_live_");
+    let read = api
+        .with_key(&key)
+        .get("/v1/auth/users/user_3Fno4DCcJNUgxEXYswBqUg5tzib")
+        .await;
+    assert_eq!(read.status, 404);
+    // The key is on no other page (CON-7).
+    let shown = ann.get(&list).await.shows(200, "Shop");
+    assert!(!shown.html.contains(&key));
+    for text in [
+        "Read-only",
+        "127.0.0.0/8",
+        "2001:db8::/32",
+        "in 3 months",
+        "Live · API keys",
+    ] {
+        assert!(shown.html.contains(text), "{text} in {}", shown.html);
+    }
+
+    let id = named(&keys(api, Environment::Live).await, "Shop");
+    let edit = format!("{list}/{id}/edit");
+    let narrower = [
+        ("name", "Shop"),
+        ("scopes", "users:read"),
+        ("expires_in", "keep"),
+        ("ip_allow", "127.0.0.0/8"),
+    ];
+    ann.fill(&edit, &edit, &narrower).await.leads_to(&list);
+    ann.get(&list).await.shows(200, "Key saved");
+    let again = ann.get(&list).await;
+    assert!(!again.html.contains("Key saved"), "a result is shown once");
+
+    let rotated = submit(&mut ann, &format!("{list}/{id}/rotate"), &[]).await;
+    let second = secret(&rotated, "sk_live_");
+    assert_ne!(second, key);
+    let revoke = format!("{list}/{id}/revoke");
+    ann.fill(&revoke, &revoke, &[]).await.leads_to(&list);
+    ann.get(&format!("{list}?revoked=1"))
+        .await
+        .shows(200, "Revoked");
+    ann.get(&edit).await.shows(404, "Page not found");
+    api.pass(2);
+    for (key, status) in [(&key, 401), (&second, 404)] {
+        let read = api
+            .with_key(key)
+            .get("/v1/auth/users/user_3Fno4DCcJNUgxEXYswBqUg5tzib")
+            .await;
+        assert_eq!(read.status, status);
+    }
+
+    // A live key and more access need a second factor that was proved lately; less access does not.
+    let third = named(&keys(api, Environment::Live).await, "Shop");
+    api.pass(601);
+    for page in ["keys/new".to_owned(), format!("keys/{third}/rotate")] {
+        let page = path(api, "live", &page);
+        let to = format!("/console/step-up?return={}", page.replace('/', "%2F"));
+        ann.get(&page).await.leads_to(&to);
+        let token = ann.get(&list).await.field("form_token").to_owned();
+        let form = [
+            ("form_token", token.as_str()),
+            ("submission", "a-first-and-only-one"),
+            ("preset", "full"),
+            ("expires_in", "never"),
+        ];
+        ann.post(&page, &form).await.leads_to(&to);
+    }
+}
+
+/// A double click, a reload, and the same form in two windows (CON-15).
+async fn a_form_acts_once(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let new = path(api, "test", "keys/new");
+    let list = path(api, "test", "keys");
+    let before = keys(api, Environment::Test).await.len();
+    let shown = ann.get(&new).await;
+    let mut form = vec![
+        ("form_token", shown.field("form_token")),
+        ("submission", shown.field("submission")),
+    ];
+    form.extend(NEW);
+    let first = ann.post(&new, &form).await;
+    let key = secret(&first, "sk_test_");
+    let second = ann.post(&new, &form).await;
+    second.leads_to(&list);
+    assert!(!second.html.contains(&key));
+    ann.get(&list).await.shows(200, "This form was sent before");
+    assert_eq!(keys(api, Environment::Test).await.len(), before + 1);
+
+    // A refused form can be sent again.
+    let mut wrong = vec![
+        ("form_token", shown.field("form_token")),
+        ("submission", "a-second-submission-1"),
+    ];
+    wrong.extend([
+        ("kind", "secret"),
+        ("preset", "nonsense"),
+        ("expires_in", "90"),
+    ]);
+    ann.post(&new, &wrong)
+        .await
+        .shows(400, "The key was not created");
+    let mut right = vec![
+        ("form_token", shown.field("form_token")),
+        ("submission", "a-second-submission-1"),
+    ];
+    right.extend(NEW);
+    secret(&ann.post(&new, &right).await, "sk_test_");
+    assert_eq!(keys(api, Environment::Test).await.len(), before + 2);
+}
+
+async fn refused_fields_keep_their_input(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let new = path(api, "test", "keys/new");
+    for (field, value, message) in [
+        ("ip_allow", "127.0.0.0/8\r\n10.20.0.0/33", "Line 2: "),
+        (
+            "user_ids",
+            "user_3Fno4DCcJNUgxEXYswBqUg5tzib nonsense",
+            "Value 2: ",
+        ),
+        ("operations", "getUser flyToTheMoon", "Value 2: "),
+        ("expires_in", "100000", "Select one of the times"),
+        ("name", &"n".repeat(101), "Name"),
+    ] {
+        let mut fields: Vec<_> = NEW
+            .iter()
+            .filter(|(own, _)| *own != field)
+            .copied()
+            .collect();
+        fields.push((field, value));
+        let page = submit(&mut ann, &new, &fields).await.shows(400, message);
+        for text in [
+            "Fix 1 field.",
+            "aria-invalid=\"true\"",
+            "value=\"read-only\" checked",
+        ] {
+            assert!(page.html.contains(text), "{field}: {text} in {}", page.html);
+        }
+        let is_select = field == "expires_in";
+        let shown = value.replace("\r\n", "\n");
+        let kept = page.html.contains(value) || page.html.contains(&shown);
+        assert!(kept || is_select, "{field} in {}", page.html);
+    }
+}
+
+/// Which roles see a page and may send its form, in test and in live (OPR-1, CON-24).
+async fn pages_are_for_their_roles(api: &Api) {
+    let rows: &[(&str, &str, [&str; 4])] = &[
+        // Page, a field that completes the form, and the roles from owner to viewer: `-`, `r` to read, `w` to write, `t` to write in test.
+        ("", "", ["r", "r", "r", "r"]),
+        ("users", "", ["r", "r", "r", "-"]),
+        ("users/USER", "", ["r", "r", "r", "-"]),
+        ("users/USER/edit", "full", ["w", "w", "t", "-"]),
+        ("users/USER/disable", "full", ["w", "w", "t", "-"]),
+        ("users/USER/enable", "full", ["w", "w", "t", "-"]),
+        ("users/USER/unlock", "full", ["w", "w", "t", "-"]),
+        ("users/USER/end-sessions", "full", ["w", "w", "t", "-"]),
+        ("users/USER/delete", "full", ["w", "w", "t", "-"]),
+        ("redirect-urls", "full", ["w", "w", "r", "r"]),
+        ("redirect-urls/UID/remove", "full", ["w", "w", "-", "-"]),
+        ("settings", "", ["r", "r", "r", "r"]),
+        ("keys", "", ["r", "r", "r", "r"]),
+        ("keys/new", "full", ["w", "w", "t", "-"]),
+        ("keys/ID/edit", "full", ["w", "w", "t", "-"]),
+        ("keys/ID/rotate", "full", ["w", "w", "t", "-"]),
+        ("keys/ID/revoke", "full", ["w", "w", "t", "-"]),
+    ];
+    for (column, role) in [Role::Owner, Role::Admin, Role::Developer, Role::Viewer]
+        .into_iter()
+        .enumerate()
+    {
+        let app = (role != Role::Owner).then_some(api.app.id);
+        let (mut browser, _) =
+            operator(api, &format!("{role}@example.com"), grants(role, app)).await;
+        for environment in [Environment::Test, Environment::Live] {
+            for (page, field, cells) in rows {
+                let cell = cells[column];
+                let key = key_in(api, environment).await.to_string();
+                let url = url_in(api, environment).await;
+                let user = user_in(api, environment, json!({})).await;
+                let page = page
+                    .replace("UID", &url)
+                    .replace("USER", &user)
+                    .replace("ID", &key);
+                let page = path(api, environment.as_str(), &page);
+                let writes = cell == "w" || cell == "t" && environment == Environment::Test;
+                let case = format!("{role} {page} {cell}");
+                let shown = browser.get(&page).await;
+                let reads = writes || cell == "r";
+                assert_eq!(shown.status, if reads { 200 } else { 403 }, "{case}");
+                if field.is_empty() {
+                    continue;
+                }
+                let token = browser
+                    .get("/console/me")
+                    .await
+                    .field("form_token")
+                    .to_owned();
+                let submission = key.replace('_', "-");
+                let form = [
+                    ("form_token", token.as_str()),
+                    ("submission", &submission),
+                    ("preset", field),
+                    ("name", "new"),
+                    ("url", "https://app.example.com/new"),
+                    ("kind", "login"),
+                    ("typed", &user),
+                    ("scopes", "users:read"),
+                    ("expires_in", "never"),
+                ];
+                let sent = browser.post(&page, &form).await;
+                let expected: &[u16] = if writes { &[200, 303] } else { &[403] };
+                assert!(expected.contains(&sent.status), "{case}: {}", sent.html);
+            }
+        }
+    }
+}
+
+/// An App of others, one that never existed, the built-in one, and an environment that is none (CON-6).
+async fn other_apps_do_not_exist(api: &Api) {
+    let other = api
+        .service
+        .create_app(Principal::cli(), "Other")
+        .await
+        .unwrap();
+    let (mut ann, _) = operator(
+        api,
+        "ann@example.com",
+        grants(Role::Admin, Some(api.app.id)),
+    )
+    .await;
+    let random = "app_3IXHTS5PI5FC9y3Q6QTT2oM2ttW".to_owned();
+    let built_in = AppId::BUILT_IN.to_string();
+    let own = api.app.id.to_string();
+    for app in [other.id.to_string(), random, built_in, "app_x".to_owned()] {
+        for page in ["", "keys", "keys/new"] {
+            ann.get(&format!("/console/{app}/live/{page}"))
+                .await
+                .shows(404, "Page not found");
+        }
+    }
+    ann.get(&format!("/console/{own}/prod/keys"))
+        .await
+        .shows(404, "Page not found");
+    // A key of the other environment, and of another App (CON-19).
+    let live = key_in(api, Environment::Live).await;
+    let pages =
+        ["edit", "rotate", "revoke"].map(|page| path(api, "test", &format!("keys/{live}/{page}")));
+    let token = ann.get("/console/me").await.field("form_token").to_owned();
+    for page in pages {
+        ann.get(&page).await.shows(404, "Page not found");
+        let form = [
+            ("form_token", token.as_str()),
+            ("submission", "one-of-another-world"),
+            ("scopes", "users:read"),
+            ("expires_in", "keep"),
+        ];
+        ann.post(&page, &form).await.shows(404, "Page not found");
+    }
+}
+
+/// Names that would be markup (CON-5).
+async fn names_are_shown_as_text(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    for name in [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "' onmouseover='alert(1)",
+        "</title><svg/onload=alert(1)>",
+        "{{ 7*7 }}",
+        "javascript:alert(1)",
+    ] {
+        let app = api
+            .service
+            .create_app(Principal::cli(), name)
+            .await
+            .unwrap();
+        let list = format!("/console/{}/test/keys", app.id);
+        let fields = [
+            ("kind", "secret"),
+            ("name", name),
+            ("preset", "full"),
+            ("expires_in", "never"),
+        ];
+        let created = submit(&mut ann, &format!("{list}/new"), &fields).await;
+        secret(&created, "sk_test_");
+        for page in [created, ann.get(&list).await, ann.get("/console/").await] {
+            assert_eq!(page.status, 200);
+            let is_markup = name.contains(['<', '"', '\'']);
+            assert!(
+                !is_markup || !page.html.contains(name),
+                "{name} in {}",
+                page.html
+            );
+        }
+    }
+}
+
+async fn redirect_urls_are_added_checked_and_removed(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let list = path(api, "live", "redirect-urls");
+    let url = "https://shop.example.com/signed-in";
+    let wrong = [
+        ("url", "http://shop.example.com/"),
+        ("kind", "login"),
+        ("is_default", "on"),
+    ];
+    let refused = ann.fill(&list, &list, &wrong).await;
+    let refused = refused.shows(400, "The redirect URL was not added. Fix 1 field.");
+    assert!(
+        refused.html.contains("value=\"http://shop.example.com/\""),
+        "{}",
+        refused.html
+    );
+    let added = [("url", url), ("kind", "login"), ("is_default", "on")];
+    ann.fill(&list, &list, &added).await.leads_to(&list);
+    let wild = [("url", "https://*.example.com/invited"), ("kind", "invite")];
+    ann.fill(&list, &list, &wild).await.leads_to(&list);
+    ann.get(&list)
+        .await
+        .shows(200, "Redirect URL added")
+        .shows(200, url)
+        .shows(200, "Default");
+
+    for (check, kind, verdict, reason) in [
+        (url, "login", "accepted", "is registered for login"),
+        (
+            "https://a.example.com/invited",
+            "invite",
+            "accepted",
+            "*.example.com",
+        ),
+        (
+            "https://shop.example.com/signed-in/",
+            "login",
+            "rejected",
+            "the slash at the end",
+        ),
+        (
+            url,
+            "invite",
+            "rejected",
+            "registered for login, not for invite",
+        ),
+        (
+            "https://shop.example.com/other",
+            "login",
+            "rejected",
+            "another scheme, port, path or query",
+        ),
+        (
+            "https://evil.example/",
+            "login",
+            "rejected",
+            "No URL with its host",
+        ),
+        (
+            "javascript:alert(1)",
+            "login",
+            "rejected",
+            "can never be registered",
+        ),
+    ] {
+        let query = encoded(&[("check", check), ("kind", kind)]);
+        let page = ann.get(&format!("{list}?{query}")).await;
+        page.shows(200, &format!("Would be {verdict}"))
+            .shows(200, reason);
+    }
+
+    let world = World::new(api.app.id, Environment::Live);
+    let urls = api
+        .service
+        .list_redirect_urls(Principal::cli(), world.into());
+    let urls = urls.await.unwrap();
+    let [login, invite] = [RedirectKind::Login, RedirectKind::Invite]
+        .map(|kind| urls.iter().find(|url| url.kind == kind).unwrap().id);
+    let wildcard = format!("{list}/{invite}/default");
+    ann.fill(&list, &wildcard, &[]).await.shows(400, "wildcard");
+    let remove = format!("{list}/{login}/remove");
+    ann.get(&remove).await.shows(200, "It is the default");
+    ann.fill(&remove, &remove, &[]).await.leads_to(&list);
+    ann.get(&remove).await.shows(404, "Page not found");
+    // Its other environment has none (CON-19).
+    let other = ann.get(&path(api, "test", "redirect-urls")).await;
+    other.shows(200, "No redirect URLs yet");
+}
+
+async fn settings_are_reviewed_and_saved(api: &Api) {
+    let (mut ann, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let list = path(api, "live", "settings");
+    let review = format!("{list}/review");
+    let shown = ann.get(&list).await.shows(200, "session_idle_minutes");
+    let base = unescaped(shown.field("base"));
+    let fill = [
+        ("base", base.as_str()),
+        ("shown", "session_idle_minutes"),
+        ("shown", "sms_countries"),
+        ("shown", "end_sessions_on_change"),
+        ("session_idle_minutes", "4320"),
+        ("sms_countries", "DE, CH"),
+    ];
+    // A number that is none, and one out of bounds.
+    for (value, message) in [
+        ("soon", "must be a whole number"),
+        ("9999999", "Session_idle_minutes"),
+    ] {
+        let mut wrong = fill.to_vec();
+        wrong[4].1 = value;
+        let refused = ann.fill(&list, &review, &wrong).await.shows(400, message);
+        assert!(
+            refused.html.contains(&format!("value=\"{value}\"")),
+            "{}",
+            refused.html
+        );
+        assert!(
+            refused.html.contains("value=\"DE, CH\""),
+            "{}",
+            refused.html
+        );
+    }
+    let page = ann
+        .fill(&list, &review, &fill)
+        .await
+        .shows(200, "Save 3 changes?");
+    for text in ["4320", "DE, CH", "end_sessions_on_change"] {
+        assert!(page.html.contains(text), "{text} in {}", page.html);
+    }
+    assert_eq!(
+        api.service
+            .show_app(Principal::cli(), api.app.id)
+            .await
+            .unwrap()
+            .settings
+            .session_idle_minutes,
+        0
+    );
+    let saved = save(&mut ann, &list, &page).await;
+    saved.leads_to(&list);
+    ann.get(&list)
+        .await
+        .shows(200, "3 settings saved")
+        .shows(200, "value=\"4320\"");
+
+    // To weaken the protection of wallets, the second factor comes first.
+    api.pass(601);
+    let stale = ann.get(&list).await;
+    assert!(
+        !stale.html.contains("name=\"wallet_export\""),
+        "{}",
+        stale.html
+    );
+    let base = unescaped(stale.field("base"));
+    let export = [
+        ("base", base.as_str()),
+        ("shown", "wallet_export"),
+        ("wallet_export", "on"),
+    ];
+    let to = format!("/console/step-up?return={}", list.replace('/', "%2F"));
+    ann.fill(&list, &review, &export).await.leads_to(&to);
+    ann.second_factor(&code(api, &seed))
+        .await
+        .leads_to("/console/me");
+    let page = ann
+        .fill(&list, &review, &export)
+        .await
+        .shows(200, "Save 1 change?");
+    save(&mut ann, &list, &page).await.leads_to(&list);
+    let app = api
+        .service
+        .show_app(Principal::cli(), api.app.id)
+        .await
+        .unwrap();
+    assert!(app.settings.wallet_export);
+}
+
+/// CON-17: the other one sees the new difference. Settings that only one of them changed keep that change.
+async fn of_two_saves_one_wins(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let (mut ben, _) = operator(api, "ben@example.com", grants(Role::Owner, None)).await;
+    let list = path(api, "live", "settings");
+    let review = format!("{list}/review");
+    let mut reviewed = Vec::new();
+    for (browser, idle, sms) in [(&mut ann, "1440", "300"), (&mut ben, "4320", "")] {
+        let base = unescaped(browser.get(&list).await.field("base"));
+        let mut fill = vec![
+            ("base", base.as_str()),
+            ("shown", "session_idle_minutes"),
+            ("session_idle_minutes", idle),
+        ];
+        if !sms.is_empty() {
+            fill.extend([("shown", "sms_per_hour"), ("sms_per_hour", sms)]);
+        }
+        reviewed.push(browser.fill(&list, &review, &fill).await);
+    }
+    save(&mut ann, &list, &reviewed[0]).await.leads_to(&list);
+    let conflict = save(&mut ben, &list, &reviewed[1]).await;
+    let conflict = conflict.shows(412, "The settings changed while you were editing");
+    for text in [
+        "Changed by both",
+        "1440",
+        "4320",
+        "Already saved by another operator",
+        "sms_per_hour",
+    ] {
+        assert!(conflict.html.contains(text), "{text} in {}", conflict.html);
+    }
+    let settings = || async {
+        api.service
+            .show_app(Principal::cli(), api.app.id)
+            .await
+            .unwrap()
+            .settings
+    };
+    assert_eq!(settings().await.session_idle_minutes, 1440);
+    save(&mut ben, &list, &conflict).await.leads_to(&list);
+    let now = settings().await;
+    assert_eq!((now.session_idle_minutes, now.sms_per_hour), (4320, 300));
+}
+
+/// Sends the form of a review.
+async fn save(browser: &mut Browser<'_>, list: &str, page: &Page) -> Page {
+    let (base, changes) = (
+        unescaped(page.field("base")),
+        unescaped(page.field("changes")),
+    );
+    let form = [
+        ("form_token", page.field("form_token")),
+        ("base", base.as_str()),
+        ("changes", changes.as_str()),
+    ];
+    browser.post(list, &form).await
+}
+
+fn unescaped(text: &str) -> String {
+    text.replace("&#34;", "\"")
+        .replace("&#39;", "'")
+        .replace("&#60;", "<")
+        .replace("&#62;", ">")
+        .replace("&#38;", "&")
+}
+
+async fn users_are_found(api: &Api) {
+    let (mut ann, _) = operator(
+        api,
+        "ann@example.com",
+        grants(Role::Admin, Some(api.app.id)),
+    )
+    .await;
+    let list = path(api, "test", "users");
+    ann.get(&list).await.shows(200, "No users yet");
+    let ada = json!({"email": "ada@lovelace.example", "first_name": "Ada", "last_name": "Lovelace", "metadata": {"plan": "pro"}});
+    let ada = user_in(api, Environment::Test, ada).await;
+    for number in 0..51 {
+        user_in(
+            api,
+            Environment::Test,
+            json!({"first_name": format!("Grace {number}")}),
+        )
+        .await;
+    }
+    for q in [
+        ada.as_str(),
+        "ada@lovelace.example",
+        "love",
+        "metadata.plan=pro",
+    ] {
+        let query = encoded(&[("q", q)]);
+        let page = ann
+            .get(&format!("{list}?{query}"))
+            .await
+            .shows(200, "Ada Lovelace");
+        assert!(
+            page.html.contains("1 of 1 users that match"),
+            "{}",
+            page.html
+        );
+        assert!(!page.html.contains("Grace"), "{}", page.html);
+    }
+    let first = ann.get(&format!("{list}?q=grace&status=active")).await;
+    let first = first.shows(200, "50 of 51 users that match");
+    let (_, rest) = first
+        .html
+        .split_once("<a class=\"btn small\" href=\"")
+        .expect("an older page");
+    let older = rest.split_once('"').unwrap().0.replace("&#38;", "&");
+    ann.get(&older).await.shows(200, "1 of 51 users that match");
+    ann.get(&format!("{list}?q=nowhere@example.com"))
+        .await
+        .shows(200, "No users match");
+    ann.get(&format!("{list}?starting_after=nonsense"))
+        .await
+        .shows(400, "role=\"alert\"");
+    ann.get(&format!("{list}?status=nonsense"))
+        .await
+        .shows(200, "No users match");
+    // Users of the other environment are others (CON-19).
+    ann.get(&path(api, "live", &format!("users/{ada}")))
+        .await
+        .shows(404, "Page not found");
+}
+
+async fn support_helps_a_user(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let ada = json!({"email": "ada@lovelace.example", "first_name": "Ada", "metadata": {"plan": "pro", "old": 1}, "create_ethereum_wallet": true});
+    let ada = user_in(api, Environment::Live, ada).await;
+    let page = path(api, "live", &format!("users/{ada}"));
+    let shown = ann.get(&page).await.shows(200, "ada@lovelace.example");
+    for text in [
+        "<h1>Ada</h1>",
+        "Ethereum",
+        "&#34;plan&#34;: &#34;pro&#34;",
+        "No live sessions",
+    ] {
+        assert!(shown.html.contains(text), "{text} in {}", shown.html);
+    }
+
+    let edit = format!("{page}/edit");
+    let broken = [
+        ("first_name", "Ada"),
+        ("last_name", "King"),
+        ("metadata", "{\"plan\": }"),
+    ];
+    let refused = ann
+        .fill(&edit, &edit, &broken)
+        .await
+        .shows(400, "Metadata must be a JSON object; line 1");
+    assert!(refused.html.contains("value=\"King\""), "{}", refused.html);
+    let saved = [
+        ("first_name", "Ada"),
+        ("last_name", "King"),
+        ("metadata", "{\"plan\": \"free\"}"),
+    ];
+    ann.fill(&edit, &edit, &saved).await.leads_to(&page);
+    let read = api.live().get(&format!("/v1/auth/users/{ada}")).await;
+    assert_eq!(read.body["metadata"], json!({"plan": "free"}));
+    ann.get(&page)
+        .await
+        .shows(200, "User saved")
+        .shows(200, "<h1>Ada King</h1>");
+
+    for (action, status, result) in [
+        ("disable", "disabled", "User disabled"),
+        ("enable", "active", "User enabled"),
+        ("unlock", "active", "User unlocked"),
+        ("end-sessions", "active", "All sessions ended"),
+    ] {
+        let action = format!("{page}/{action}");
+        ann.fill(&action, &action, &[]).await.leads_to(&page);
+        ann.get(&page).await.shows(200, result);
+        let read = api.live().get(&format!("/v1/auth/users/{ada}")).await;
+        assert_eq!(read.body["status"], status, "{action}");
+    }
+
+    let email = api.live().get(&format!("/v1/auth/users/{ada}")).await.body["emails"][0]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let other = user_in(api, Environment::Live, json!({"email": "ben@example.com"})).await;
+    let foreign = path(api, "live", &format!("users/{other}/remove-email"));
+    ann.get(&format!("{foreign}?of={email}"))
+        .await
+        .shows(404, "Page not found");
+    let remove = format!("{page}/remove-email");
+    let remove_page = format!("{remove}?of={email}");
+    let only = ann.fill(&remove_page, &remove, &[("of", &email)]).await;
+    only.shows(400, "the only way in which the user can sign in");
+    let second = json!({"emails": [{"email": "ada@king.example"}]});
+    let update = format!("/v1/auth/users/{ada}/update");
+    api.live().send("PUT", &update, Some(second)).await.ok();
+    let removed = ann.fill(&remove_page, &remove, &[("of", &email)]).await;
+    removed.leads_to(&page);
+    ann.get(&page).await.shows(200, "Email address removed");
+
+    // What cannot be undone needs the id, and a second factor.
+    let delete = format!("{page}/delete");
+    ann.get(&delete).await.shows(200, "1 wallet will be lost");
+    ann.fill(&delete, &delete, &[("typed", &other)])
+        .await
+        .shows(400, "This is not the id of the user");
+    api.pass(601);
+    let to = format!("/console/step-up?return={}", delete.replace('/', "%2F"));
+    ann.get(&delete).await.leads_to(&to);
+    let token = ann.get(&page).await.field("form_token").to_owned();
+    ann.post(&delete, &[("form_token", &token), ("typed", &ada)])
+        .await
+        .leads_to(&to);
+    let (mut ben, _) = operator(api, "ben@example.com", grants(Role::Owner, None)).await;
+    ben.fill(&delete, &delete, &[("typed", &ada)])
+        .await
+        .leads_to(&path(api, "live", "users"));
+    ben.get(&page).await.shows(404, "Page not found");
+    ben.get(&path(api, "live", "users/nonsense"))
+        .await
+        .shows(404, "Page not found");
+    ben.get(&path(api, "live", &format!("users/{other}/impersonate")))
+        .await
+        .shows(404, "Page not found");
+}
+
+async fn an_app_is_created(api: &Api) {
+    let (mut ann, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let new = "/console/apps/new";
+    submit(&mut ann, new, &[("name", " ")])
+        .await
+        .shows(400, "The App was not created. Fix 1 field.");
+    let created = submit(&mut ann, new, &[("name", "Harbour Books")]).await;
+    let to = created.header("location").to_owned();
+    assert!(
+        to.starts_with("/console/app_") && to.ends_with("/test/"),
+        "{to}"
+    );
+    ann.get(&to)
+        .await
+        .shows(200, "App created")
+        .shows(200, "<h1>Harbour Books</h1>");
+    ann.get("/console/").await.shows(200, "Harbour Books");
+    // It needs no second factor, but a role.
+    api.pass(601);
+    ann.get(new).await.shows(200, "Create App");
+    ann.second_factor(&code(api, &seed))
+        .await
+        .leads_to("/console/me");
+    let (mut ben, _) = operator(api, "ben@example.com", grants(Role::Admin, None)).await;
+    ben.get(new).await.shows(403, "Not allowed");
+}
+
+async fn the_theme_is_kept(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let page = path(api, "test", "keys");
+    for (theme, attribute) in [
+        ("dark", Some("data-theme=\"dark\"")),
+        ("light", Some("data-theme=\"light\"")),
+        ("system", None),
+    ] {
+        let fields = [("theme", theme), ("return", page.as_str())];
+        ann.fill(&page, "/console/theme", &fields)
+            .await
+            .leads_to(&page);
+        let shown = ann.get(&page).await;
+        let own = shown.html.contains("data-theme=").then_some(());
+        assert_eq!(own.is_some(), attribute.is_some());
+        assert!(attribute.is_none_or(|attribute| shown.html.contains(attribute)));
+    }
+    let fields = [("theme", "pink"), ("return", "/console/")];
+    ann.fill(&page, "/console/theme", &fields)
+        .await
+        .shows(404, "Page not found");
+    let fields = [("theme", "dark"), ("return", "https://evil.example/")];
+    ann.fill(&page, "/console/theme", &fields)
+        .await
+        .leads_to("/console/");
+}
