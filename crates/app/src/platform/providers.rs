@@ -80,6 +80,18 @@ impl Service {
         is_expected: Precondition<'_, Option<ListedConnection>>,
     ) -> Result<ListedConnection, Refusal> {
         by.authorize(Action::SetProvider, world)?;
+        self.put_permitted_provider(by, world, new, is_expected)
+            .await
+    }
+
+    /// Does the same for a principal whose right was checked.
+    pub(crate) async fn put_permitted_provider(
+        &self,
+        by: &Principal,
+        world: World,
+        new: NewConnection,
+        is_expected: Precondition<'_, Option<ListedConnection>>,
+    ) -> Result<ListedConnection, Refusal> {
         let is_blank = |secret: &Secret<String>| secret.expose().trim().is_empty();
         if new.secret.as_ref().is_some_and(is_blank) {
             let message = "client_secret must not be blank";
@@ -281,7 +293,8 @@ impl Service {
         retried(|| self.drop_provider(by, world, name, is_expected)).await
     }
 
-    async fn drop_provider(
+    /// Removes a connection in the expected state, for a principal whose right was checked.
+    pub(crate) async fn drop_provider(
         &self,
         by: &Principal,
         world: World,
@@ -319,7 +332,7 @@ impl Service {
         Ok(())
     }
 
-    fn listed_connection(&self, stored: StoredConnection) -> ListedConnection {
+    pub(crate) fn listed_connection(&self, stored: StoredConnection) -> ListedConnection {
         ListedConnection {
             callback_url: self.callback_url(stored.connection.callback_id),
             connection: stored.connection,

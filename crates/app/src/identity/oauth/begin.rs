@@ -56,6 +56,23 @@ pub struct BegunOauth {
     pub is_posted_back: bool,
 }
 
+/// A flow to start, apart from its secrets.
+#[derive(Default)]
+pub(crate) struct NewFlow {
+    /// The callback to use instead of ours.
+    pub(crate) redirect_uri: Option<String>,
+    /// The value that the browser has to bring back.
+    pub(crate) browser: Option<Secret<String>>,
+    /// Where an existing user lands.
+    pub(crate) login_url: Option<String>,
+    /// Where a new user lands.
+    pub(crate) registration_url: Option<String>,
+    pub(crate) starter: Starter,
+    /// The client address under which the start counts until the sign-in is finished.
+    pub(crate) begun_from: Option<String>,
+    pub(crate) test_choice: Option<TestChoice>,
+}
+
 /// The reason why no flow was started.
 #[derive(Debug, thiserror::Error)]
 pub enum BeginOauthError {
@@ -125,42 +142,69 @@ impl Service {
         let opened = self.provider_connection(world, &name).await?;
         let opened = opened.ok_or(BeginOauthError::NotConfigured)?;
         self.check_landings(caller, &command, own).await?;
-        let mut source = Bytes(&*self.ports.entropy);
-        let state = provider::state(&name, &mut source);
-        let secrets = FlowSecrets {
-            code_verifier: provider::code_verifier(&mut source),
-            nonce: provider::nonce(&mut source),
-        };
         let redirect_uri = own.map(|own| own.url.to_owned());
         let sends_browser = command.sends_browser && redirect_uri.is_none();
-        let limit = unfinished_per_address(caller.settings().oauth_failures_per_address);
-        let browser = sends_browser.then(|| provider::browser_token(&mut source));
-        let hash = TokenHash::of(state.expose());
-        let flow = Flow {
-            state: hash,
-            world: *world,
-            provider: name,
-            secrets: self.seal_flow_secrets(*world, &hash, &secrets).await?,
+        let browser =
+            sends_browser.then(|| provider::browser_token(&mut Bytes(&*self.ports.entropy)));
+        let new = NewFlow {
             redirect_uri,
-            browser: browser.as_ref().map(|token| TokenHash::of(token.expose())),
+            browser: browser.clone(),
             login_url: command.login_redirect_url,
             registration_url: command.registration_redirect_url,
-            challenge: starter.challenge,
-            caller_state: starter.state,
+            starter,
             begun_from: command.from.ip_subject().filter(|_| is_public),
-            test_grant: None,
-            expires_at: self.now(world) + FLOW_LIFETIME,
+            test_choice: command.test_choice,
         };
-        let url = self
-            .provider_url(&opened, &flow, &state, &secrets, command.test_choice)
-            .await?;
-        retried(|| self.store_flow(&flow, limit)).await?;
+        let (url, state) = self.start_flow(caller, &opened, new).await?;
         Ok(BegunOauth {
             url,
             state,
             browser,
             is_posted_back: opened.connection.kind().posts_its_answer(),
         })
+    }
+
+    /// Starts a flow. Returns the authorization URL, and the state contained in it.
+    ///
+    /// # Errors
+    /// [`BeginOauthError`].
+    pub(crate) async fn start_flow(
+        &self,
+        caller: &Caller,
+        opened: &Opened,
+        new: NewFlow,
+    ) -> Result<(String, Secret<String>), BeginOauthError> {
+        let world = &caller.world;
+        let name = &opened.connection.name;
+        let mut source = Bytes(&*self.ports.entropy);
+        let state = provider::state(name, &mut source);
+        let secrets = FlowSecrets {
+            code_verifier: provider::code_verifier(&mut source),
+            nonce: provider::nonce(&mut source),
+        };
+        let limit = unfinished_per_address(caller.settings().oauth_failures_per_address);
+        let hash = TokenHash::of(state.expose());
+        let browser = new.browser.as_ref();
+        let flow = Flow {
+            state: hash,
+            world: *world,
+            provider: name.clone(),
+            secrets: self.seal_flow_secrets(*world, &hash, &secrets).await?,
+            redirect_uri: new.redirect_uri,
+            browser: browser.map(|token| TokenHash::of(token.expose())),
+            login_url: new.login_url,
+            registration_url: new.registration_url,
+            challenge: new.starter.challenge,
+            caller_state: new.starter.state,
+            begun_from: new.begun_from,
+            test_grant: None,
+            expires_at: self.now(world) + FLOW_LIFETIME,
+        };
+        let url = self
+            .provider_url(opened, &flow, &state, &secrets, new.test_choice)
+            .await?;
+        retried(|| self.store_flow(&flow, limit)).await?;
+        Ok((url, state))
     }
 
     /// Checks every landing URL before the browser leaves (O-1, attack 17). They are checked again when it returns.

@@ -88,7 +88,7 @@ impl Service {
         let opened = self.connection_of_callback(id).await?;
         let opened = opened.ok_or(CallbackError::NotFound)?;
         let world = opened.connection.world;
-        let Some(flow) = self.own_flow(&opened, &callback).await? else {
+        let Some(flow) = self.own_flow(&opened, &callback, None).await? else {
             let failure = SignInFailure::InvalidState;
             return self
                 .back_with_failure(&world, &Landings::default(), failure)
@@ -104,14 +104,15 @@ impl Service {
         self.send_on(flow, person).await
     }
 
-    /// Finds the flow of this state, if it belongs to this connection, our callback and this browser (O-2, O-6).
+    /// Finds the flow of this state, if it belongs to this connection, this callback (`None`: ours) and this browser (O-2, O-6).
     ///
     /// A flow that belongs to another browser stays valid for that browser.
-    async fn own_flow(
+    pub(crate) async fn own_flow(
         &self,
         opened: &Opened,
         callback: &Callback,
-    ) -> Result<Option<Flow>, CallbackError> {
+        redirect_uri: Option<&str>,
+    ) -> Result<Option<Flow>, Fault> {
         let Some(state) = &callback.state else {
             return Ok(None);
         };
@@ -124,12 +125,13 @@ impl Service {
         let browser = browser.map(|token| TokenHash::of(token.expose()));
         Ok(flow.filter(|flow| {
             flow.provider == connection.name
-                && flow.redirect_uri.is_none()
+                && flow.redirect_uri.as_deref() == redirect_uri
                 && (flow.browser.is_none() || flow.browser == browser)
         }))
     }
 
-    async fn person_of_callback(
+    /// Uses a flow up and exchanges its code.
+    pub(crate) async fn person_of_callback(
         &self,
         opened: &Opened,
         flow: &Flow,
@@ -272,7 +274,7 @@ impl Service {
 }
 
 /// The reason why a sign-in did not return.
-enum Gone {
+pub(crate) enum Gone {
     Failed(SignInFailure),
     Fault(Fault),
 }

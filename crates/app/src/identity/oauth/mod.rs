@@ -111,7 +111,8 @@ impl Service {
             return Ok(None);
         };
         drop(read);
-        if app.id == AppId::BUILT_IN && stored.is_none() {
+        // Its connection has a callback in the console.
+        if app.id == AppId::BUILT_IN {
             return Ok(None);
         }
         enabled(&app)?;

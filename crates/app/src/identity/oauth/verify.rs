@@ -117,23 +117,23 @@ impl From<ExchangeError> for VerifyOauthError {
 from_start_session_error!(VerifyOauthError::InvalidToken);
 
 /// Everything known before the transaction.
-struct Presented<'a> {
-    provider: ProviderName,
-    person: Person,
+pub(crate) struct Presented<'a> {
+    pub(crate) provider: ProviderName,
+    pub(crate) person: Person,
     /// The token that the transaction uses up; a state is used up before its code is exchanged.
-    token: Option<TokenHash>,
+    pub(crate) token: Option<TokenHash>,
     /// The client address whose quota is refunded for the started flow.
-    begun_from: Option<String>,
+    pub(crate) begun_from: Option<String>,
     /// Whether the call named the state of the flow.
-    is_bound: bool,
+    pub(crate) is_bound: bool,
     /// Whether the call presented the verifier of the flow's challenge.
-    met_challenge: bool,
-    session_request: SessionRequest,
-    device_fingerprint: &'a DeviceFingerprint,
+    pub(crate) met_challenge: bool,
+    pub(crate) session_request: SessionRequest,
+    pub(crate) device_fingerprint: &'a DeviceFingerprint,
 }
 
 /// The outcome of the transaction.
-struct SignedIn {
+pub(crate) struct SignedIn {
     link: ProviderLink,
     email: String,
 }
@@ -198,7 +198,7 @@ impl Service {
                 }
             }
         };
-        let (signed_in, granted) = retried(|| self.try_oauth(caller, &presented)).await?;
+        let (signed_in, granted) = retried(|| self.try_oauth(caller, &presented, None)).await?;
         let issued = self.issued(caller, signing_key.as_ref(), granted).await?;
         Ok(VerifiedOauth {
             identity: presented.person.identity,
@@ -292,10 +292,14 @@ impl Service {
         Ok((flow.provider, person))
     }
 
-    async fn try_oauth(
+    /// Joins the person to a user and issues or continues a session, in one transaction.
+    ///
+    /// `only` is the one user whom the person may turn out to be, with a single link to this issuer. [`Fault::LostRace`] otherwise.
+    pub(crate) async fn try_oauth(
         &self,
         caller: &Caller,
         presented: &Presented<'_>,
+        only: Option<UserId>,
     ) -> Result<(SignedIn, Option<(Session, Secret<String>)>), VerifyOauthError> {
         let world = &caller.world;
         let candidate = Candidate {
@@ -315,6 +319,15 @@ impl Service {
         }
         let joined = self.join_person(&mut *tx, caller, &candidate, now).await?;
         let link = joined.link;
+        if let Some(only) = only {
+            let links = tx.provider_links().of_user(world, only).await?;
+            let links = links
+                .iter()
+                .filter(|other| (&other.provider, &other.issuer) == (&link.provider, &link.issuer));
+            if link.user_id != only || links.count() > 1 {
+                return Err(Fault::LostRace.into());
+            }
+        }
         let sign_in = SignIn {
             user_id: link.user_id,
             factor: factor(&link, now),
