@@ -1,6 +1,8 @@
 //! The administration of the deployment: operators, how they join and sign in, management keys, and its state.
 
 mod change;
+mod company_connection;
+mod company_sign_in;
 mod dev_owner;
 mod join;
 mod links;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use vestry_domain::audit::control::{ControlAction, Detail};
+use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::event::{Actor, EndReason};
 use vestry_domain::ids::{SessionId, UserId};
@@ -251,6 +251,19 @@ impl Service {
         self.note_act(request, user, action, &detail).await;
     }
 
+    /// Records that a proved person was not signed in (OPR-7), with the reason.
+    pub(super) async fn note_refused_sign_in(
+        &self,
+        request: &ConsoleRequest,
+        subject: Subject,
+        reason: &str,
+    ) {
+        let (actor, action) = (Actor::System, ControlAction::OperatorSignIn);
+        let detail = Detail::default().with("reason", reason);
+        self.write_act(request, actor, action, subject, &detail, Outcome::Refused)
+            .await;
+    }
+
     async fn note_act(
         &self,
         request: &ConsoleRequest,
@@ -258,13 +271,30 @@ impl Service {
         action: ControlAction,
         detail: &Detail,
     ) {
+        let (actor, subject) = (Actor::Operator(user), Subject::from(user));
+        self.write_act(request, actor, action, subject, detail, Outcome::Done)
+            .await;
+    }
+
+    async fn write_act(
+        &self,
+        request: &ConsoleRequest,
+        actor: Actor,
+        action: ControlAction,
+        subject: Subject,
+        detail: &Detail,
+        outcome: Outcome,
+    ) {
         let mut source = Principal::system().at(WORLD);
-        source.actor = Actor::Operator(user);
+        source.actor = actor;
         source.request_id = Some(Arc::clone(&request.id));
         source.client = request.client;
         let written = async {
             self.hold_deployment_key(KeyPurpose::Secrets).await?;
-            let event = self.done(&source, action, user, detail);
+            let event = ControlEvent {
+                outcome,
+                ..self.done(&source, action, subject, detail)
+            };
             self.record_change(event).await
         };
         if let Err(fault) = written.await {

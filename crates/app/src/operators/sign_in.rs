@@ -328,7 +328,7 @@ impl Service {
         self.stepped_up(request, user_id, verified.issued).await
     }
 
-    async fn signed_in(
+    pub(super) async fn signed_in(
         &self,
         request: &ConsoleRequest,
         user_id: UserId,

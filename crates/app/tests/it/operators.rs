@@ -205,6 +205,12 @@ fn use_cases() -> Vec<UseCase> {
             &c.by, "new@example.com", grants(Role::Owner, None), Handover::Shown,
         );
         ManageOwners Deployment |c| c.service.reset_operator(&c.by, c.id(), Handover::Shown);
+        ManageOwners Deployment |c| async {
+            let secret = Secret::new("s3cr3t-value".to_owned());
+            c.service.set_company_sign_in(&c.by, "https://id.acme.example", "id", &secret).await
+        };
+        ManageOwners Deployment |c| c.service.show_company_sign_in(&c.by);
+        ManageOwners Deployment |c| c.service.remove_company_sign_in(&c.by);
         CreateApp Deployment |c| c.service.create_app(&c.by, "Another");
         ReadManagementKeys Deployment |c| c.service.list_management_keys(&c.by);
         CreateManagementKey Deployment |c| c.service.create_management_key(&c.by, NewManagementKeyFields {
