@@ -7,6 +7,7 @@
 mod app;
 mod assets;
 mod by_api;
+mod company;
 mod cookie;
 mod device;
 mod filters;
@@ -64,6 +65,8 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
             .route("/", get().to(Early(start::show)))
             .route("/sign-in", get().to(sign_in::show))
             .route("/sign-in", post().to(sign_in::by_password))
+            .route("/sign-in/company", post().to(company::leave))
+            .route("/sign-in/company/callback", get().to(company::come_back))
             .route("/sign-in/code", post().to(sign_in::send_code))
             .route("/sign-in/code/verify", post().to(sign_in::by_code))
             .route("/sign-in/passkey", post().to(passkeys::sign_in))

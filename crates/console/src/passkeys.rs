@@ -56,7 +56,7 @@ pub(crate) async fn sign_in(visit: Visit, Posted(posted): Posted) -> HttpRespons
     match signed_in.await {
         Ok(session) => begin(&visit, &session, after),
         Err(error) => match message(error, WRONG) {
-            Ok(text) => form(&visit, after, "", Some(&text)),
+            Ok(text) => form(&visit, after, "", Some(&text)).await,
             Err(problem) => page::refused(&visit, problem),
         },
     }

@@ -29,6 +29,7 @@ struct SignInPage<'a> {
     email: &'a str,
     error: Option<&'a str>,
     has_mail: bool,
+    has_company: bool,
 }
 
 #[derive(Template)]
@@ -49,11 +50,21 @@ pub(crate) struct Return {
 
 /// `GET sign-in`
 pub(crate) async fn show(visit: Visit, Query(wanted): Query<Return>) -> HttpResponse {
-    form(&visit, &wanted.after, "", None)
+    form(&visit, &wanted.after, "", None).await
 }
 
 /// The sign-in form, bound to a random value of the browser.
-pub(crate) fn form(visit: &Visit, after: &str, email: &str, error: Option<&str>) -> HttpResponse {
+pub(crate) async fn form(
+    visit: &Visit,
+    after: &str,
+    email: &str,
+    error: Option<&str>,
+) -> HttpResponse {
+    let found = visit.run(|service| async move { service.has_company_sign_in().await });
+    let has_company = match found.await {
+        Ok(has_company) => has_company,
+        Err(fault) => return page::refused(visit, Refusal::from(fault).into()),
+    };
     let (token, cookie) = before_sign_in(visit);
     let template = SignInPage {
         outer: Outer::of(visit),
@@ -62,6 +73,7 @@ pub(crate) fn form(visit: &Visit, after: &str, email: &str, error: Option<&str>)
         email,
         error,
         has_mail: visit.service.has_mailer(),
+        has_company,
     };
     with_new_browser(visit, page(visit, status_of(error), &template), cookie)
 }
@@ -112,7 +124,7 @@ pub(crate) async fn by_password(visit: Visit, Posted(posted): Posted) -> HttpRes
     match signed_in.await {
         Ok(session) => begin(&visit, &session, &after),
         Err(error) => match message(error, WRONG) {
-            Ok(text) => form(&visit, &after, &email, Some(&text)),
+            Ok(text) => form(&visit, &after, &email, Some(&text)).await,
             Err(problem) => page::refused(&visit, problem),
         },
     }
@@ -148,7 +160,9 @@ pub(crate) async fn send_code(visit: Visit, Posted(posted): Posted) -> HttpRespo
         visit.run(|service| async move { service.send_code_to_operator(&request, &address).await });
     match sent.await {
         Ok(()) => code_form(&visit, &after, &email, None),
-        Err(Refusal::Invalid(invalid)) => form(&visit, &after, &email, Some(&invalid.message)),
+        Err(Refusal::Invalid(invalid)) => {
+            form(&visit, &after, &email, Some(&invalid.message)).await
+        }
         Err(refusal) => page::refused(&visit, refusal.into()),
     }
 }

@@ -1,6 +1,8 @@
 //! Operators in a browser: joining, signing in, the second factor, and what protects their forms (OPR-2 to OPR-10, CON-2 to CON-4). Forms
 //! are sent as a browser without scripts does (CON-10).
 
+mod company;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -1110,6 +1112,7 @@ async fn forms_of_others_change_nothing(api: &Api) {
         "/console/sign-in",
         "/console/sign-in/code",
         "/console/sign-in/code/verify",
+        "/console/sign-in/company",
         "/console/sign-in/passkey",
         "/console/sign-in/passkey/options",
         "/console/step-up/passkey/options",
@@ -1212,6 +1215,7 @@ async fn every_response_has_the_headers(api: &Api) {
         stranger.get("/console/").await,
         stranger.get("/console/sign-in").await,
         stranger.post("/console/sign-in", &[]).await,
+        stranger.get("/console/sign-in/company/callback").await,
         stranger.send("PUT", "/console/sign-in", None).await,
     ];
     for page in pages {
