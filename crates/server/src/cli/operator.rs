@@ -1,5 +1,7 @@
 //! `vestry operator`
 
+mod sign_in;
+
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -13,6 +15,7 @@ use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::operator::{Grants, OperatorLink, Role};
 use vestry_edge::views::{InvitationView, OperatorView};
 
+use self::sign_in::SignIn;
 use super::args::customers_app;
 use super::installation::Installation;
 use crate::failure::Failure;
@@ -69,6 +72,11 @@ Examples:
     ///
     /// The operator's sessions end, and all owners are told by mail if mail is configured.
     Reset(Who),
+    /// Let operators sign in with your company's identity provider
+    ///
+    /// It replaces the password, not the second factor. Operators join by a link first.
+    #[command(subcommand)]
+    SignIn(SignIn),
 }
 
 /// An operator.
@@ -212,6 +220,7 @@ impl Operator {
                 let made = service.reset_operator(by, user, Handover::Shown).await?;
                 Ok(link(&made, "sets up new factors"))
             }
+            Self::SignIn(command) => command.run(&service).await,
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Operators as an administrator makes them: on the command line, joining in a browser; and where the console is served (CON-14).
 
+use std::fs;
+
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
+use vestry_contract::provider::{CLIENT_ID, ProviderServer, Shape};
 
 use crate::on_both_databases;
 use crate::support::client;
@@ -116,6 +119,89 @@ async fn an_operator_joins_and_leaves(installation: Installation) {
     server.process.stop().await;
 }
 
+/// OPR-12: from `vestry operator sign-in set` to the provider, and away again. The secret is never shown.
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_sign_in_with_a_provider() {
+    let mut installation = with_console(Installation::sqlite());
+    installation.set("outbound.allowed_networks", "127.0.0.0/8");
+    block_in_place(|| installation.set_up());
+    let company = ProviderServer::start(Shape::OpenId).await;
+    let secret = company.client_secret();
+    fs::write(installation.file("acme.secret"), secret.expose()).unwrap();
+    let issuer = company.settings().issuer.unwrap();
+    let set = |client: &str| {
+        let arguments = [
+            &["operator", "sign-in", "set", "--issuer", &issuer][..],
+            &["--client-id", client, "--client-secret-file", "acme.secret"],
+        ];
+        block_in_place(|| installation.run(&arguments.concat()))
+    };
+    let show = || block_in_place(|| installation.run(&["operator", "sign-in", "show"]));
+    let missing = show();
+    assert_ne!(missing.code, 0);
+    assert!(missing.stderr.contains("company sign-in"), "{missing:?}");
+    let callback = format!("{CONSOLE}/console/sign-in/company/callback");
+    for client in ["another", CLIENT_ID] {
+        let shown = set(client).done().stdout;
+        assert_eq!(shown, show().done().stdout);
+        for (text, is_shown) in [
+            (callback.as_str(), true),
+            (&issuer, true),
+            (client, true),
+            (secret.expose(), false),
+        ] {
+            assert_eq!(shown.contains(text), is_shown, "{text} in {shown}");
+        }
+    }
+    let shown = admin(&installation, &["operator", "sign-in", "show"]);
+    assert_eq!(shown["callback_url"], json!(callback));
+    assert!(!shown.to_string().contains(secret.expose()));
+
+    let server = installation.serve().await;
+    let browser = client::http(&[]);
+    let at = |path: &str| format!("{}{path}", server.base_url);
+    let page = browser.get(at("/console/sign-in")).send().await.unwrap();
+    let cookie = page.headers()["set-cookie"].to_str().unwrap();
+    let cookie = cookie.split_once(';').unwrap().0.to_owned();
+    let page = page.text().await.unwrap();
+    let (_, rest) = page.split_once("name=\"form_token\" value=\"").unwrap();
+    let token = rest.split_once('"').unwrap().0;
+    let away = browser
+        .post(at("/console/sign-in/company"))
+        .header("Cookie", &cookie)
+        .header("Origin", CONSOLE)
+        .header("Content-Type", "application/x-www-form-urlencoded")
+        .body(format!("form_token={token}"))
+        .send();
+    let away = away.await.unwrap().text().await.unwrap();
+    let (_, rest) = away.split_once("content=\"0; url=").expect("a way out");
+    let url = rest.split_once('"').unwrap().0.replace("&#38;", "&");
+    let back = company.answer(&url);
+    assert_eq!(back.redirect_uri, callback);
+    let back = browser
+        .get(at(&format!(
+            "/console/sign-in/company/callback?{}",
+            back.form()
+        )))
+        .header("Cookie", &cookie)
+        .send();
+    // The person is no operator.
+    let back = back.await.unwrap();
+    assert_eq!(back.status(), 400);
+    assert!(
+        back.text()
+            .await
+            .unwrap()
+            .contains("could not be signed in")
+    );
+
+    admin(&installation, &["operator", "sign-in", "remove"]);
+    let page = browser.get(at("/console/sign-in")).send().await.unwrap();
+    assert!(!page.text().await.unwrap().contains("company account"));
+    assert_ne!(show().code, 0);
+    server.process.stop().await;
+}
+
 /// A typing error makes no operator, and the message names the mistake.
 #[test]
 fn an_operator_needs_good_options() {
@@ -162,6 +248,20 @@ fn a_link_needs_the_address_of_the_console() {
     let installation = Installation::sqlite();
     installation.set_up();
     let ran = installation.run(&["operator", "create", "ann@example.com", "--owner"]);
+    assert_ne!(ran.code, 0);
+    assert!(ran.stderr.contains("console.base_url"), "{}", ran.stderr);
+    fs::write(installation.file("acme.secret"), "the-client-secret").unwrap();
+    let ran = installation.run(&[
+        "operator",
+        "sign-in",
+        "set",
+        "--issuer",
+        "https://id.acme.example",
+        "--client-id",
+        "vestry",
+        "--client-secret-file",
+        "acme.secret",
+    ]);
     assert_ne!(ran.code, 0);
     assert!(ran.stderr.contains("console.base_url"), "{}", ran.stderr);
     let mut installation = installation;
