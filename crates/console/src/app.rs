@@ -83,7 +83,15 @@ impl Inside {
 /// # Errors
 /// The sign-in page, or that for an unknown path if the App is not one of the operator's (CON-6).
 pub(crate) async fn enter(visit: &Visit, address: &Address) -> Result<Inside, HttpResponse> {
-    let Entered { signed, by } = page::entered(visit).await?;
+    inside(visit, page::entered(visit).await?, address).await
+}
+
+async fn inside(
+    visit: &Visit,
+    entered: Entered,
+    address: &Address,
+) -> Result<Inside, HttpResponse> {
+    let Entered { signed, by } = entered;
     let not_found = |refusal: Refusal| page::refused(visit, refusal.into());
     let unknown = || not_found(Refusal::NotFound("app"));
     let app = address
@@ -114,8 +122,8 @@ pub(crate) async fn received(
     posted: Posted,
     address: &Address,
 ) -> Result<(Form, Inside), HttpResponse> {
-    let fields = posted.0.map_err(|unread| page::unread(visit, unread))?;
-    Ok((fields, enter(visit, address).await?))
+    let (fields, entered) = page::received_inside(visit, posted).await?;
+    Ok((fields, inside(visit, entered, address).await?))
 }
 
 #[derive(Template)]

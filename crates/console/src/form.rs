@@ -1,4 +1,4 @@
-//! Forms: a size limit, a check that one of our own pages sent them, and their fields (CON-3).
+//! Forms: a size limit, a check that one of our own pages sent them, a limit by client address, and their fields (CON-3).
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,7 +24,7 @@ pub(crate) const TOKEN: &str = "form_token";
 pub(crate) enum Unread {
     /// Another site sent it, or it belongs to another session.
     Foreign,
-    /// It is too large, or no form.
+    /// It is too large or no form, or too many were sent.
     Bad(Problem),
 }
 
@@ -71,11 +71,18 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
         let expected = token_of(base);
         bool::from(expected.as_bytes().ct_eq(presented.expose().as_bytes()))
     });
-    if is_ours {
-        Ok(form)
-    } else {
-        Err(Unread::Foreign)
+    if !is_ours {
+        return Err(Unread::Foreign);
     }
+    // Counted only now, so that a page of another site does not use up the limit of its visitor.
+    if is_before_sign_in(request.path()) {
+        let asked = visit.request.clone();
+        let admitted = visit
+            .run(|service| async move { service.admit_form_before_sign_in(&asked).await })
+            .await;
+        admitted.map_err(|refusal| Unread::Bad(refusal.into()))?;
+    }
+    Ok(form)
 }
 
 fn is_before_sign_in(path: &str) -> bool {

@@ -142,12 +142,28 @@ pub(crate) struct Entered {
 /// # Errors
 /// As [`operator`], or a redirect to where the second factor is proved or set up.
 pub(crate) async fn entered(visit: &Visit) -> Result<Entered, HttpResponse> {
-    let signed = operator(visit).await?;
+    enter(visit, operator(visit).await?).await
+}
+
+/// The same for an operator who is known.
+async fn enter(visit: &Visit, signed: Signed) -> Result<Entered, HttpResponse> {
     match signed.session.principal() {
         Some(by) => Ok(Entered { signed, by }),
         None if signed.session.may_change_factors() => Err(redirect("/console/me")),
         None => Err(to_step_up(&visit.address)),
     }
+}
+
+/// The fields of a form of an operator with a second factor.
+///
+/// # Errors
+/// As [`received`] and [`entered`].
+pub(crate) async fn received_inside(
+    visit: &Visit,
+    posted: Posted,
+) -> Result<(Form, Entered), HttpResponse> {
+    let (fields, signed) = received(visit, posted).await?;
+    Ok((fields, enter(visit, signed).await?))
 }
 
 /// The response to an action that was refused to an operator. That the right or a second factor is missing is recorded (OPR-7).
@@ -179,17 +195,22 @@ pub(crate) async fn refused_action(
     }
 }
 
-/// The fields of a form and the operator who sent it.
+/// The fields of a form and the operator who sent it, counted against the limit of the session.
 ///
 /// # Errors
-/// As [`operator`], or the page for a form that is not read.
+/// As [`operator`], or the page for a form that is not read or is one too many.
 pub(crate) async fn received(
     visit: &Visit,
     posted: Posted,
 ) -> Result<(Form, Signed), HttpResponse> {
-    match posted.0 {
-        Ok(fields) => Ok((fields, operator(visit).await?)),
-        Err(unread) => Err(self::unread(visit, unread)),
+    let fields = posted.0.map_err(|unread| self::unread(visit, unread))?;
+    let signed = operator(visit).await?;
+    let session = signed.session.clone();
+    let admitted =
+        visit.run(|service| async move { service.admit_form_of_session(&session).await });
+    match admitted.await {
+        Ok(()) => Ok((fields, signed)),
+        Err(refusal) => Err(refused(visit, refusal.into())),
     }
 }
 
@@ -239,16 +260,14 @@ pub(crate) fn without_session(visit: &Visit, response: HttpResponse) -> HttpResp
 /// The page for a call that was refused.
 pub(crate) fn refused(visit: &Visit, problem: Problem) -> HttpResponse {
     let status = problem.code().status();
+    let too_many = format!("Too many attempts. Try again in {}.", problem.wait());
     let (title, text) = match status {
         StatusCode::NOT_FOUND => (
             "Page not found",
             "The page does not exist, its object was deleted, or it belongs to another App or environment.",
         ),
         StatusCode::FORBIDDEN => ("Not allowed", "Your role does not include this."),
-        StatusCode::TOO_MANY_REQUESTS => (
-            "Please wait",
-            "Too many attempts. Wait a while and try again.",
-        ),
+        StatusCode::TOO_MANY_REQUESTS => ("Please wait", &*too_many),
         StatusCode::PAYLOAD_TOO_LARGE => ("Form too large", "This form is too large."),
         status if status.is_server_error() => (
             "Temporarily unavailable",

@@ -15,7 +15,7 @@ use crate::flash::Done;
 use crate::form::Posted;
 use crate::frame::{self, Frame};
 use crate::handler::Shown;
-use crate::page::{self, Entered, done, entered, page, redirect, refused_action};
+use crate::page::{self, Entered, done, entered, page, received_inside, redirect, refused_action};
 use crate::problems::Problems;
 use crate::submission::{NotSubmitted, Submitted};
 use crate::visit::Visit;
@@ -95,9 +95,8 @@ fn form(visit: &Visit, entered: &Entered, name: &str, problems: Problems) -> Htt
 }
 
 /// `POST apps/new`
-pub(crate) async fn create_app(visit: Visit, Posted(posted): Posted) -> Shown {
-    let fields = posted.map_err(|unread| page::unread(&visit, unread))?;
-    let entered = entered(&visit).await?;
+pub(crate) async fn create_app(visit: Visit, posted: Posted) -> Shown {
+    let (fields, entered) = received_inside(&visit, posted).await?;
     let name = fields.text("name").to_owned();
     let (by, wanted) = (entered.by.clone(), name.clone());
     let caller = visit.service.caller_in_deployment(&by);

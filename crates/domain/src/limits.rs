@@ -111,6 +111,19 @@ pub mod oauth {
     }
 }
 
+/// Limits on the forms that browsers send to the console.
+pub mod console {
+    use super::{Limit, Seconds};
+
+    /// Forms sent from one client address before signing in, in ten minutes.
+    pub const FORMS_PER_ADDRESS: Limit = Limit {
+        most: 100,
+        window: Seconds(600),
+    };
+    /// Forms of one session in a minute.
+    pub const FORMS_PER_SESSION: Limit = Limit::per_minute(120);
+}
+
 /// Limits against SMS toll fraud (attack 7). The limits per prefix, country and App are settings of the App.
 pub mod texts {
     use super::{Limit, Seconds};

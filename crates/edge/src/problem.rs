@@ -73,6 +73,14 @@ impl Problem {
         self.retry_after
     }
 
+    /// How long to wait before a retry, in words.
+    pub fn wait(&self) -> String {
+        match self.retry_after.unwrap_or(60).div_ceil(60) {
+            0 | 1 => "a minute".to_owned(),
+            minutes => format!("{minutes} minutes"),
+        }
+    }
+
     /// Logs the internal failure behind it, if there is one, with its whole chain of causes. The response contains none of it.
     pub fn report(&self, request_id: &str) {
         let Some(cause) = &self.cause else {

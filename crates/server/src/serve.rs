@@ -34,6 +34,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     }
     let address = listener.address;
     warn_of_plain_http(http, &base_url);
+    warn_of_unknown_clients(settings);
     let runtime = runtime()?;
     let service = runtime.block_on(async {
         if settings.database.migrate_on_start {
@@ -130,6 +131,16 @@ fn warn_of_plain_http(http: &HttpSettings, base_url: &BaseUrl) {
     if http.tls.is_none() && !http.listen.ip().is_loopback() && http.trusted_proxies.is_empty() {
         tracing::warn!(
             "http.listen is not a loopback address, and neither http.tls nor http.trusted_proxies is set: every call will fail with https_required"
+        );
+    }
+}
+
+/// The URL of the console is always https, so without `http.tls` a proxy ends TLS.
+fn warn_of_unknown_clients(settings: &Settings) {
+    let http = &settings.http;
+    if settings.console.enabled && http.tls.is_none() && http.trusted_proxies.is_empty() {
+        tracing::warn!(
+            "console.enabled is set, and neither http.tls nor http.trusted_proxies: all operators share the address and the limits of the proxy in front; set http.trusted_proxies"
         );
     }
 }

@@ -11,6 +11,7 @@ mod management_keys;
 mod sessions;
 mod sign_in;
 mod status;
+mod throttle;
 
 pub use change::OperatorChange;
 pub use join::JoinError;

@@ -60,11 +60,7 @@ impl Problem {
     fn advice(&self) -> (&'static str, String) {
         match self.code.status() {
             StatusCode::TOO_MANY_REQUESTS => {
-                let minutes = self.retry_after.unwrap_or(60).div_ceil(60);
-                let wait = match minutes {
-                    0 | 1 => "a minute".to_owned(),
-                    minutes => format!("{minutes} minutes"),
-                };
+                let wait = self.wait();
                 let advice = format!(
                     "Too many sign-ins were started but not finished, from your network or on this site. \
                      Wait {wait}, go back, and try again."

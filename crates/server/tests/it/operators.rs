@@ -297,3 +297,18 @@ async fn a_disabled_console_does_not_exist() {
     );
     server.process.stop().await;
 }
+
+/// OPR-12: without `http.trusted_proxies`, all operators behind a proxy are one client.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_console_behind_an_unknown_proxy_warns() {
+    let mut installation = with_console(Installation::sqlite());
+    block_in_place(|| installation.set_up());
+    let warning = "all operators share the address and the limits of the proxy";
+    for (proxies, warns) in [("", true), ("127.0.0.1/32", false)] {
+        installation.set("http.trusted_proxies", proxies);
+        let server = installation.serve().await;
+        let output = server.process.output();
+        assert_eq!(output.contains(warning), warns, "{output}");
+        server.process.stop().await;
+    }
+}

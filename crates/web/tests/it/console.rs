@@ -19,9 +19,9 @@ use vestry_domain::totp;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
 
-use crate::harness::{Api, CONSOLE, Raw, START, on_both};
+use crate::harness::{Api, CONSOLE, Options, Raw, START, on_both};
 
-on_both! {
+on_both! { behind_a_proxy;
     an_owner_joins_and_signs_in
     a_passkey_alone_joins_signs_in_and_steps_up
     passkeys_of_others_open_nothing
@@ -38,11 +38,20 @@ on_both! {
     links_end_with_their_purpose
     sessions_with_one_factor_give_way
     guesses_are_limited
+    forms_are_limited_by_address
+    forms_are_limited_by_session
     lost_factors_are_replaced
     forms_of_others_change_nothing
     every_response_has_the_headers
     what_operators_do_is_recorded
     users_and_keys_of_apps_open_nothing
+}
+
+/// The browsers reach the console through a trusted proxy.
+fn behind_a_proxy() -> Options {
+    let mut options = Options::default();
+    options.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    options
 }
 
 const PASSWORD: &str = "violet-harbour-77-lantern";
@@ -52,6 +61,8 @@ pub(crate) struct Browser<'a> {
     api: &'a Api,
     cookies: BTreeMap<String, String>,
     site: &'static str,
+    /// What the proxy reports as the client address.
+    from: String,
 }
 
 /// A page or a redirect.
@@ -110,6 +121,14 @@ impl<'a> Browser<'a> {
             api,
             cookies: BTreeMap::new(),
             site: "same-origin",
+            from: "192.0.2.7".to_owned(),
+        }
+    }
+
+    fn from(api: &'a Api, address: &str) -> Self {
+        Self {
+            from: address.to_owned(),
+            ..Self::new(api)
         }
     }
 
@@ -122,8 +141,9 @@ impl<'a> Browser<'a> {
         let cookies = cookies.collect::<Vec<_>>().join("; ");
         let request = format!(
             "{method} {path} HTTP/1.1\r\nHost: console.example.com\r\nCookie: {cookies}\r\nSec-Fetch-Site: {}\r\n\
-             User-Agent: Browser/1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
+             X-Forwarded-For: {}\r\nUser-Agent: Browser/1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
             self.site,
+            self.from,
             body.len(),
         );
         let mut connection = self.api.connect().await;
@@ -1054,6 +1074,86 @@ async fn guesses_are_limited(api: &Api) {
     unlocked.await.unwrap();
     let signed_in = other.sign_in("ann@example.com", PASSWORD).await;
     signed_in.leads_to("/console/");
+}
+
+/// OPR-12: forms that are sent before signing in. Others at the same address can only wait.
+async fn forms_are_limited_by_address(api: &Api) {
+    let options = "/console/sign-in/passkey/options";
+    let mut attacker = Browser::from(api, "198.51.100.9");
+    for _ in 0..100 {
+        attacker
+            .fill(SIGN_IN, options, &[])
+            .await
+            .shows(200, "challenge");
+    }
+    let text = "Too many attempts. Try again in 10 minutes.";
+    for path in [options, SIGN_IN, "/console/sign-in/code", "/console/join"] {
+        let refused = attacker.fill(SIGN_IN, path, &[]).await.shows(429, text);
+        assert_eq!(refused.header("retry-after"), "600", "{path}");
+        attacker.cookies.clear();
+    }
+    // In every process, and however the address is written.
+    let other = api.other_process(&api.clock).await;
+    for (client, is_refused) in [
+        ("198.51.100.9", true),
+        ("::ffff:198.51.100.9", true),
+        ("198.51.100.10", false),
+    ] {
+        let request = ConsoleRequest {
+            client: Some(client.parse().unwrap()),
+            ..request()
+        };
+        let admitted = other.admit_form_before_sign_in(&request).await;
+        assert_eq!(admitted.is_err(), is_refused, "{client}");
+    }
+    // Forms that another site sends for a visitor do not count.
+    let url = link(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let mut visitor = Browser::from(api, "2001:db8:1:2::1");
+    for site in ["cross-site", "same-origin"] {
+        visitor.site = site;
+        for _ in 0..110 {
+            let sent = visitor.post(SIGN_IN, &[("form_token", "x")]).await;
+            sent.shows(403, "This form has expired");
+        }
+    }
+    visitor.join(&url).await.leads_to("/console/");
+    // An IPv6 address counts with its /64.
+    for number in 1..100 {
+        let mut attacker = Browser::from(api, &format!("2001:db8:1:2::{number:x}"));
+        let asked = attacker.fill(SIGN_IN, options, &[]).await;
+        asked.shows(200, "challenge");
+    }
+    let mut attacker = Browser::from(api, "2001:db8:1:2:3::");
+    attacker.fill(SIGN_IN, options, &[]).await.shows(429, text);
+    let mut neighbour = Browser::from(api, "2001:db8:1:3::1");
+    let asked = neighbour.fill(SIGN_IN, options, &[]).await;
+    asked.shows(200, "challenge");
+    // A session is not affected, nor is the address once the window is over.
+    visitor.enrol().await;
+    api.pass(10 * 60);
+    let asked = attacker.fill(SIGN_IN, options, &[]).await;
+    asked.shows(200, "challenge");
+}
+
+/// OPR-12: a session with one factor, such as that of a thief, does not use up the limit of another one.
+async fn forms_are_limited_by_session(api: &Api) {
+    let (mut browser, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let mut thief = Browser::from(api, "198.51.100.9");
+    let signed_in = thief.sign_in("ann@example.com", PASSWORD).await;
+    signed_in.leads_to("/console/");
+    for _ in 0..120 {
+        let options = "/console/step-up/passkey/options";
+        let asked = thief.fill("/console/step-up", options, &[]).await;
+        asked.shows(200, "challenge");
+    }
+    let code = code(api, &seed);
+    let refused = thief.second_factor(&code).await;
+    let refused = refused.shows(429, "Try again in a minute.");
+    assert_eq!(refused.header("retry-after"), "30");
+    browser.second_factor(&code).await.leads_to("/console/me");
+    // Signing out always works.
+    let out = thief.fill("/console/step-up", "/console/sign-out", &[]);
+    out.await.leads_to("/console/sign-in");
 }
 
 async fn lost_factors_are_replaced(api: &Api) {
