@@ -46,7 +46,7 @@ pub enum Refusal {
     /// The operator has to prove a second factor first.
     #[error("a second factor is required")]
     StepUpRequired,
-    /// The last enabled owner cannot be removed, disabled or demoted.
+    /// The last owner who can sign in cannot be removed, disabled or demoted.
     #[error("this is the last owner")]
     LastOwner,
     /// A field is invalid.

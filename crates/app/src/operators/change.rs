@@ -46,7 +46,7 @@ impl Service {
     /// operator.
     ///
     /// # Errors
-    /// [`Refusal`]; [`Refusal::LastOwner`] if no enabled owner would be left.
+    /// [`Refusal`]; [`Refusal::LastOwner`] if no owner who can sign in would be left.
     pub async fn change_operator(
         &self,
         by: &Principal,
@@ -92,7 +92,7 @@ impl Service {
         let stays_owner = grants.is_owner() && !is_removed;
         let is_weakened = !stays_owner || matches!(change, OperatorChange::Disable);
         if target.grants.is_owner() && is_weakened {
-            leave_an_owner(&mut *tx, &operators, user).await?;
+            self.leave_an_owner(&mut *tx, &operators, user).await?;
         }
         if !matches!(change, OperatorChange::Enable) {
             // What the operator handed out goes with the right to do so.
@@ -141,6 +141,40 @@ impl Service {
         self.emit(&mut *tx, by.at(WORLD), facts).await?;
         tx.note(self.done(&by.at(WORLD), action, user, &detail));
         Ok(tx.commit().await?)
+    }
+
+    /// Checks that an owner who can sign in is left without this one (OPR-3). All operators are locked, and none of them can remove the last
+    /// own second factor.
+    async fn leave_an_owner(
+        &self,
+        tx: &mut dyn Repositories,
+        operators: &[Operator],
+        user: UserId,
+    ) -> Result<(), Refusal> {
+        let others = operators
+            .iter()
+            .filter(|one| one.user_id != user && one.grants.is_owner());
+        for other in others {
+            if self.can_sign_in(tx, other.user_id).await? {
+                return Ok(());
+            }
+        }
+        Err(Refusal::LastOwner)
+    }
+
+    /// Whether an operator is enabled and has the factors that signing in needs.
+    async fn can_sign_in(&self, tx: &mut dyn Repositories, user: UserId) -> Result<bool, Fault> {
+        let profile = tx.users().profile(&WORLD, user).await?;
+        if profile.is_none_or(|profile| profile.user.disabled.is_some()) {
+            return Ok(false);
+        }
+        if !tx.passkeys().of_user(&WORLD, user).await?.is_empty() {
+            return Ok(true);
+        }
+        let has_second =
+            !self.needs_second_factor() || tx.totps().count_verified(&WORLD, user).await? > 0;
+        let has_first = self.has_mailer() || tx.passwords().find(&WORLD, user).await?.is_some();
+        Ok(has_first && has_second)
     }
 
     /// Deletes an operator with everything that belongs to the user, and the open links to the address.
@@ -265,24 +299,6 @@ fn visible<'a>(
     found
         .filter(|operator| by.sees_operator(&operator.grants))
         .ok_or(Refusal::NotFound("operator"))
-}
-
-/// Checks that an enabled owner is left without this one (OPR-3). All operators are locked.
-async fn leave_an_owner(
-    tx: &mut dyn Repositories,
-    operators: &[Operator],
-    user: UserId,
-) -> Result<(), Refusal> {
-    let others = operators
-        .iter()
-        .filter(|one| one.user_id != user && one.grants.is_owner());
-    for other in others {
-        let profile = tx.users().profile(&WORLD, other.user_id).await?;
-        if profile.is_some_and(|profile| profile.user.disabled.is_none()) {
-            return Ok(());
-        }
-    }
-    Err(Refusal::LastOwner)
 }
 
 /// Removes everything that signs an operator in.

@@ -8,6 +8,7 @@ use vestry_domain::user::UserProfile;
 use vestry_ports::store::Repositories;
 
 use super::WORLD;
+use crate::identity::users::second_factor::has_second_factor;
 use crate::{Fault, Principal, Refusal, Service};
 
 /// An operator in a list.
@@ -90,7 +91,7 @@ async fn shown(
     operator.grants = operator.grants.seen(|app| by.reaches_app(app));
     let user = operator.user_id;
     let profile = read.users().profile(&WORLD, user).await?;
-    let has_second_factor = has_second_factor(read, user).await?;
+    let has_second_factor = has_second_factor(read, &WORLD, user).await?;
     Ok(ListedOperator {
         email: profile.as_ref().map(address).unwrap_or_default(),
         is_disabled: profile.is_none_or(|profile| profile.user.disabled.is_some()),
@@ -103,13 +104,4 @@ async fn shown(
 pub(super) fn address(profile: &UserProfile) -> String {
     let email = profile.emails.first().map(|email| email.email.address());
     email.unwrap_or_default().to_owned()
-}
-
-/// Whether an operator has a factor that enrolment ends with.
-pub(super) async fn has_second_factor(
-    read: &mut dyn Repositories,
-    user: UserId,
-) -> Result<bool, Fault> {
-    Ok(read.totps().count_verified(&WORLD, user).await? > 0
-        || !read.passkeys().of_user(&WORLD, user).await?.is_empty())
 }

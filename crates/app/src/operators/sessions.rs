@@ -14,8 +14,9 @@ use vestry_domain::session::{DeviceFingerprint, Proof, Session};
 use vestry_domain::{Secret, Timestamp, token};
 
 use super::WORLD;
-use super::list::{address, has_second_factor};
+use super::list::address;
 use crate::identity::sessions::{IssuedSession, ended};
+use crate::identity::users::second_factor::has_second_factor;
 use crate::kernel::fault::{causes, retried};
 use crate::{Caller, Fault, Principal, Refusal, Service};
 
@@ -103,7 +104,7 @@ impl Service {
         let profile = read.users().profile(&WORLD, user).await?;
         let profile = profile.filter(|profile| profile.user.disabled.is_none());
         let profile = profile.ok_or(Refusal::InvalidSession)?;
-        let is_enrolled = has_second_factor(&mut *read, user).await?;
+        let is_enrolled = has_second_factor(&mut *read, &WORLD, user).await?;
         drop(read);
         let now = self.now(&WORLD);
         let limits = caller.settings().session_limits();

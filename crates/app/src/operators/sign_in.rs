@@ -406,7 +406,8 @@ impl Service {
         of: &OperatorSession,
         id: TotpId,
     ) -> Result<(), Refusal> {
-        let factors = self.own_factors_to_remove(of).await?;
+        may_change_factors(of)?;
+        let factors = self.factors_of_operator(of).await?;
         if !factors.totps.iter().any(|(own, _)| *own == id) {
             return Err(Refusal::NotFound("totp"));
         }
@@ -426,7 +427,8 @@ impl Service {
         of: &OperatorSession,
         id: WebauthnCredentialId,
     ) -> Result<(), Refusal> {
-        let factors = self.own_factors_to_remove(of).await?;
+        may_change_factors(of)?;
+        let factors = self.factors_of_operator(of).await?;
         if !factors.passkeys.iter().any(|(own, _)| *own == id) {
             return Err(Refusal::NotFound("passkey"));
         }
@@ -434,17 +436,6 @@ impl Service {
         self.delete_passkey(&caller, id).await?;
         self.note_factor(request, of, "passkey", "removed").await;
         Ok(())
-    }
-
-    async fn own_factors_to_remove(&self, of: &OperatorSession) -> Result<Factors, Refusal> {
-        may_change_factors(of)?;
-        let factors = self.factors_of_operator(of).await?;
-        if factors.totps.len() + factors.passkeys.len() < 2 {
-            return Err(Refusal::NotNow(
-                "this is your last second factor; set up another one first",
-            ));
-        }
-        Ok(factors)
     }
 
     /// Lists the operator's own factors.

@@ -262,8 +262,8 @@ impl Code {
             ),
             Self::LastOwner => (
                 StatusCode::CONFLICT,
-                "this is the last enabled owner; add another one first",
-                "The last enabled owner cannot be removed, disabled or demoted.",
+                "this is the last owner who can sign in; add another one first",
+                "The last owner who can sign in cannot be removed, disabled or demoted.",
             ),
             Self::LimitReached => (
                 StatusCode::CONFLICT,

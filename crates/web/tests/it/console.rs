@@ -8,7 +8,9 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::Value;
-use vestry_app::operators::{ConsoleRequest, Handover, JoinError, OperatorChange, OperatorLookup};
+use vestry_app::operators::{
+    ConsoleRequest, Handover, JoinError, OperatorChange, OperatorLookup, SecondFactor,
+};
 use vestry_app::{Principal, Refusal};
 use vestry_contract::browser::Browser as Authenticator;
 use vestry_contract::race::{count, race};
@@ -28,7 +30,8 @@ on_both! { behind_a_proxy;
     a_lockout_leaves_the_passkey
     links_work_once_and_in_their_time
     of_parallel_uses_of_a_link_one_succeeds
-    an_enabled_owner_always_remains
+    an_owner_who_can_sign_in_always_remains
+    parallel_removals_leave_a_second_factor
     one_factor_opens_nothing
     a_stale_session_changes_no_factor
     the_token_changes_with_each_proof
@@ -608,17 +611,34 @@ async fn of_parallel_uses_of_a_link_one_succeeds(api: &Api) {
     assert_eq!(operators.len(), 3);
 }
 
-/// OPR-3: parallel demotions, removals and disablings, in two processes.
-async fn an_enabled_owner_always_remains(api: &Api) {
+/// Gives an operator who has just joined an authenticator app.
+async fn add_app(api: &Api, session: &Secret<String>) {
+    let service = &api.service;
+    let of = service.operator_session(&request(), session).await.unwrap();
+    let made = service.create_operator_totp(&request(), &of).await.unwrap();
+    let seed = data_encoding::BASE32_NOPAD.decode(made.secret.expose().as_bytes());
+    let code = SecondFactor::Totp(Secret::new(code(api, &seed.unwrap())));
+    service
+        .prove_second_factor(&request(), &of, session.clone(), code)
+        .await
+        .unwrap();
+}
+
+/// OPR-3: parallel demotions, removals and disablings, in two processes. One more owner has no factors and does not count.
+async fn an_owner_who_can_sign_in_always_remains(api: &Api) {
     let other = api.other_process(&api.clock).await;
     let mut owners = Vec::new();
-    for number in 0..12 {
+    for number in 0..13 {
         let email = format!("owner{number}@example.com");
         let url = link(api, &email, grants(Role::Owner, None)).await;
         let token = Secret::new(url.split_once("token=").unwrap().1.to_owned());
         let request = request();
         let joined = api.service.use_operator_link(&request, &token);
-        owners.push(joined.await.unwrap().user_id);
+        let joined = joined.await.unwrap();
+        if number < 12 {
+            add_app(api, &joined.token).await;
+            owners.push(joined.user_id);
+        }
     }
     let app = api.app.id;
     let changes = race(owners.iter().flat_map(|owner| {
@@ -648,8 +668,61 @@ async fn an_enabled_owner_always_remains(api: &Api) {
     let owners = operators
         .iter()
         .filter(|one| one.operator.grants.is_owner());
-    let enabled = owners.filter(|one| !one.is_disabled).count();
-    assert_eq!(enabled, 1, "{operators:?}");
+    let (mut ready, mut without) = (0, 0);
+    for owner in owners.filter(|one| !one.is_disabled) {
+        match owner.has_second_factor {
+            true => ready += 1,
+            false => without += 1,
+        }
+    }
+    assert_eq!((ready, without), (1, 1), "{operators:?}");
+}
+
+/// OPR-3: an authenticator app and a passkey, removed at the same time in two processes.
+async fn parallel_removals_leave_a_second_factor(api: &Api) {
+    let other = api.other_process(&api.clock).await;
+    for round in 0..5 {
+        let email = format!("op{round}@example.com");
+        let (mut browser, _) = operator(api, &email, grants(Role::Viewer, None)).await;
+        let mut laptop = Authenticator::at(CONSOLE);
+        let created = browser.passkey("/console/me", "/console/me/passkeys", &mut laptop);
+        created.await.leads_to("/console/me");
+        let token = Secret::new(browser.session().unwrap().clone());
+        let session = api.service.operator_session(&request(), &token).await;
+        let session = session.unwrap();
+        let factors = api.service.factors_of_operator(&session).await.unwrap();
+        let (app, passkey) = (factors.totps[0].0, factors.passkeys[0].0);
+        let removals = race((0..20).map(|number| {
+            let service = match number % 4 < 2 {
+                true => Arc::clone(&api.service),
+                false => Arc::clone(&other),
+            };
+            let session = session.clone();
+            async move {
+                let removed = match number % 2 {
+                    0 => {
+                        service
+                            .delete_operator_totp(&request(), &session, app)
+                            .await
+                    }
+                    _ => {
+                        service
+                            .delete_operator_passkey(&request(), &session, passkey)
+                            .await
+                    }
+                };
+                match removed {
+                    Ok(()) => true,
+                    Err(Refusal::NotFound(_) | Refusal::NotNow(_)) => false,
+                    Err(refusal) => panic!("{refusal}"),
+                }
+            }
+        }))
+        .await;
+        assert_eq!(count(&removals, &true), 1);
+        let left = api.service.factors_of_operator(&session).await.unwrap();
+        assert_eq!(left.totps.len() + left.passkeys.len(), 1);
+    }
 }
 
 /// OPR-5: with one factor, every page leads to the second one and every form does nothing.

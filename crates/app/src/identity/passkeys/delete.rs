@@ -7,6 +7,7 @@ use vestry_domain::message::CredentialChange;
 
 use crate::identity::users::last_sign_in_method::one_remains;
 use crate::identity::users::notices::CredentialChangeNotice;
+use crate::identity::users::second_factor::require_second_factor;
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -58,6 +59,7 @@ impl Service {
         if !one_remains(&mut *tx, caller, user).await? {
             return Err(Refusal::LastSignInMethod);
         }
+        require_second_factor(&mut *tx, caller, user).await?;
         let fact = Fact::passkey_removed(user, id);
         self.emit(&mut *tx, caller, [fact]).await?;
         self.apply_with_notice(&mut *tx, caller, change, None, now)

@@ -7,6 +7,7 @@ use vestry_domain::message::CredentialChange;
 use vestry_domain::totp::Totp;
 
 use crate::identity::users::notices::CredentialChangeNotice;
+use crate::identity::users::second_factor::require_second_factor;
 use crate::kernel::fault::retried;
 use crate::{Caller, Refusal, Service};
 
@@ -40,10 +41,13 @@ impl Service {
         let world = &caller.world;
         let now = self.now(world);
         let mut tx = self.ports.store.begin().await?;
-        // Before its sessions end: this waits for a concurrent verification of its code.
-        if !tx.totps().remove(world, totp.id).await? {
+        let user = totp.user_id;
+        // Two concurrent removals must not each count on the other factor remaining. Before its sessions end, the removal waits for a
+        // concurrent verification of its code.
+        if !tx.users().lock(world, user).await? || !tx.totps().remove(world, totp.id).await? {
             return Err(Refusal::NotFound("totp"));
         }
+        require_second_factor(&mut *tx, caller, user).await?;
         if totp.verified {
             let fact = Fact::totp_removed(totp.user_id, totp.id);
             self.emit(&mut *tx, caller, [fact]).await?;

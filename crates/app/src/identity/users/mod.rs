@@ -17,6 +17,7 @@ pub(crate) mod account_resolution;
 pub(crate) mod last_sign_in_method;
 pub(crate) mod new_identifier;
 pub(crate) mod notices;
+pub(crate) mod second_factor;
 pub(crate) mod status;
 pub(crate) mod verification;
 
