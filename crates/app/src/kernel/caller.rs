@@ -10,7 +10,7 @@ use vestry_domain::ids::{Id, UserId, WalletId};
 use vestry_domain::token::TokenHash;
 use vestry_domain::wallet::{StoredWallet, WalletType};
 use vestry_domain::{Environment, Secret, Timestamp, World};
-use vestry_ports::store::{StoreResult, Tx};
+use vestry_ports::store::Tx;
 
 use crate::kernel::limited_call::LimitedCall;
 use crate::kernel::principal::Principal;
@@ -142,16 +142,25 @@ impl Caller {
         }
     }
 
-    /// Commits the last transaction of a use case.
+    /// Names the operator of the act that the call carries out, if it is one.
+    pub(crate) fn acts_for(&self, user: UserId) {
+        if let Some(act) = &self.principal.act {
+            act.is_by(user);
+        }
+    }
+
+    /// Commits the last transaction of a use case, with the audit entry of an act.
     ///
     /// In an idempotent run, the transaction stays open until [`Service::end_run`] has added the response to it. Code that runs afterwards
     /// must therefore neither use the database nor announce the changes.
     ///
     /// [`Service::end_run`]: crate::Service::end_run
-    pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> StoreResult<()> {
-        match &self.principal.run {
-            None => tx.commit().await,
-            Some(run) => {
+    pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> Result<(), Fault> {
+        let Principal { run, act, .. } = &self.principal;
+        match (act, run) {
+            (Some(act), _) => act.commit(tx).await,
+            (None, None) => Ok(tx.commit().await?),
+            (None, Some(run)) => {
                 run.leave_open(tx, None);
                 Ok(())
             }

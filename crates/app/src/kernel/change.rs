@@ -94,14 +94,19 @@ impl Service {
     ) -> Result<Change<'_>, Fault> {
         let worlds: Vec<World> = worlds.into_iter().collect();
         for world in &worlds {
-            self.control.make_ready(world).await?;
-            self.control.look_at_end(&*self.ports.store, world).await?;
+            self.prepare_audit_log(world).await?;
         }
         Ok(Change {
             tx: self.ports.store.begin().await?,
             trail: &self.control,
             noted: Vec::new(),
         })
+    }
+
+    /// Loads the keys of an environment's audit log. Transactions that write to it then need not wait for the key provider.
+    pub(crate) async fn prepare_audit_log(&self, world: &World) -> Result<(), Fault> {
+        self.control.make_ready(world).await?;
+        self.control.look_at_end(&*self.ports.store, world).await
     }
 
     /// Begins a transaction that is audited only if `is_recorded`.

@@ -1,5 +1,6 @@
 //! What every use case builds on: the service and its ports, the caller, events, runs, errors and shared state.
 
+pub(crate) mod act;
 mod admission;
 pub(crate) mod batcher;
 pub(crate) mod built_in;

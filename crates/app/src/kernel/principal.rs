@@ -15,6 +15,7 @@ use vestry_domain::operator::{Denied, Grants, Operator, Right, Role};
 use vestry_domain::wallet::WalletType;
 
 use crate::Refusal;
+use crate::kernel::act::Act;
 use crate::kernel::limited_call::LimitedCall;
 use crate::kernel::replay_guard::ReplayGuard;
 use crate::kernel::run::Run;
@@ -34,6 +35,8 @@ pub struct Principal {
     pub(crate) run: Option<Arc<Run>>,
     /// The request of a key that is limited to some owners, or that needs their sessions.
     pub(crate) limited: Option<Arc<LimitedCall>>,
+    /// What an operator does by this call, if that is recorded.
+    pub(crate) act: Option<Arc<Act>>,
 }
 
 /// The kinds of principals.
@@ -62,6 +65,7 @@ impl Principal {
             client: None,
             run: None,
             limited: None,
+            act: None,
         }
     }
 
@@ -102,6 +106,13 @@ impl Principal {
             run: Some(run),
             ..self.clone()
         }
+    }
+
+    /// Returns this principal with an act, whose audit entry is committed with the last transaction of the use case.
+    #[must_use]
+    pub(crate) fn with_act(self, act: Act) -> Self {
+        let act = Some(Arc::new(act));
+        Self { act, ..self }
     }
 
     /// Returns the principal of the command line. It has every right.

@@ -77,7 +77,7 @@ impl Service {
             Err(Gone::Fault(fault)) => return Err(fault.into()),
         };
         self.prepare_built_in_app().await?;
-        let caller = self.console_caller(request);
+        let caller = self.signing_in(request).await?;
         let session_request = self.check_session_fields(&caller, &new_session()).await?;
         let signing_key = self.key_for(&WORLD, &session_request).await?;
         let presented = Presented {

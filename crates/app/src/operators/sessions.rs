@@ -17,7 +17,9 @@ use super::WORLD;
 use super::list::address;
 use crate::identity::sessions::{IssuedSession, ended};
 use crate::identity::users::second_factor::has_second_factor;
+use crate::kernel::act::Act;
 use crate::kernel::fault::{causes, retried};
+use crate::kernel::source::Source;
 use crate::{Caller, Fault, Principal, Refusal, Service};
 
 /// The origin of a request of the console.
@@ -141,6 +143,40 @@ impl Service {
         self.built_in_caller(console)
     }
 
+    /// Returns the console as the caller for an act of an operator, whose audit entry is committed with it (OPR-7).
+    pub(super) async fn acting_caller(
+        &self,
+        request: &ConsoleRequest,
+        action: ControlAction,
+        detail: &Detail,
+    ) -> Result<Caller, Fault> {
+        self.hold_deployment_key(KeyPurpose::Secrets).await?;
+        self.prepare_audit_log(&WORLD).await?;
+        let source = source_of(request, Actor::System);
+        let entry = self.done(&source, action, Subject::world(&WORLD), detail);
+        let act = Act::new(Arc::clone(&self.control), entry);
+        let mut caller = self.console_caller(request);
+        caller.principal = caller.principal.with_act(act);
+        Ok(caller)
+    }
+
+    /// The same for a change of an operator's own factors.
+    pub(super) async fn factor_caller(
+        &self,
+        request: &ConsoleRequest,
+        of: &OperatorSession,
+        factor: &str,
+        change: &str,
+    ) -> Result<Caller, Fault> {
+        let detail = Detail::default()
+            .with("factor", factor)
+            .with("change", change);
+        let action = ControlAction::OperatorFactor;
+        let caller = self.acting_caller(request, action, &detail).await?;
+        caller.acts_for(of.operator.user_id);
+        Ok(caller)
+    }
+
     /// The live sessions of an operator, newest first.
     ///
     /// # Errors
@@ -170,12 +206,13 @@ impl Service {
         if !sessions.iter().any(|session| session.id == id) {
             return Err(Refusal::NotFound("session"));
         }
+        self.hold_deployment_key(KeyPurpose::Secrets).await?;
         let caller = self.console_caller(request);
+        let source = source_of(request, Actor::Operator(user));
+        let (action, detail) = (ControlAction::OperatorSignOut, Detail::default());
+        let entry = self.done(&source, action, user, &detail);
         let only = [id];
-        retried(|| self.end_these(&caller, user, &only)).await?;
-        self.note_session(request, user, ControlAction::OperatorSignOut)
-            .await;
-        Ok(())
+        Ok(retried(|| self.end_these(&caller, user, &only, Some(&entry))).await?)
     }
 
     /// Ends sessions of an operator who has too many, except the one that was just issued: first those without a second factor, then the
@@ -198,7 +235,7 @@ impl Service {
                 return Ok(());
             }
             let caller = self.console_caller(request);
-            retried(|| self.end_these(&caller, user, &surplus)).await
+            retried(|| self.end_these(&caller, user, &surplus, None)).await
         };
         // The sign-in is committed, and counts even if this fails.
         if let Err(fault) = limited.await {
@@ -212,44 +249,25 @@ impl Service {
         caller: &Caller,
         user: UserId,
         ids: &[SessionId],
+        entry: Option<&ControlEvent>,
     ) -> Result<(), Fault> {
         let now = self.now(&WORLD);
-        let mut tx = self.ports.store.begin().await?;
+        let mut tx = self.begin_change_if(entry.is_some(), WORLD).await?;
         let mut over = Vec::new();
         for id in ids {
             if tx.sessions().delete(&WORLD, *id, now).await? {
                 over.push(*id);
             }
         }
+        if over.is_empty() {
+            return Ok(());
+        }
         let facts = ended(Some(user), over, EndReason::Deleted);
         self.emit(&mut *tx, caller, facts).await?;
-        Ok(tx.commit().await?)
-    }
-
-    /// Records that an operator signed in or out (OPR-7). The session counts even if the entry cannot be written.
-    pub(super) async fn note_session(
-        &self,
-        request: &ConsoleRequest,
-        user: UserId,
-        action: ControlAction,
-    ) {
-        self.note_act(request, user, action, &Detail::default())
-            .await;
-    }
-
-    /// Records a change of an operator's own factors (OPR-7).
-    pub(super) async fn note_factor(
-        &self,
-        request: &ConsoleRequest,
-        of: &OperatorSession,
-        factor: &str,
-        change: &str,
-    ) {
-        let detail = Detail::default()
-            .with("factor", factor)
-            .with("change", change);
-        let (user, action) = (of.operator.user_id, ControlAction::OperatorFactor);
-        self.note_act(request, user, action, &detail).await;
+        if let Some(entry) = entry {
+            tx.note(entry.clone());
+        }
+        tx.commit_with_any().await
     }
 
     /// Records that a proved person was not signed in (OPR-7), with the reason.
@@ -259,48 +277,19 @@ impl Service {
         subject: Subject,
         reason: &str,
     ) {
-        let (actor, action) = (Actor::System, ControlAction::OperatorSignIn);
+        let (source, action) = (source_of(request, Actor::System), ControlAction::OperatorSignIn);
         let detail = Detail::default().with("reason", reason);
-        self.write_act(request, actor, action, subject, &detail, Outcome::Refused)
-            .await;
-    }
-
-    async fn note_act(
-        &self,
-        request: &ConsoleRequest,
-        user: UserId,
-        action: ControlAction,
-        detail: &Detail,
-    ) {
-        let (actor, subject) = (Actor::Operator(user), Subject::from(user));
-        self.write_act(request, actor, action, subject, detail, Outcome::Done)
-            .await;
-    }
-
-    async fn write_act(
-        &self,
-        request: &ConsoleRequest,
-        actor: Actor,
-        action: ControlAction,
-        subject: Subject,
-        detail: &Detail,
-        outcome: Outcome,
-    ) {
-        let mut source = Principal::system().at(WORLD);
-        source.actor = actor;
-        source.request_id = Some(Arc::clone(&request.id));
-        source.client = request.client;
         let written = async {
             self.hold_deployment_key(KeyPurpose::Secrets).await?;
             let event = ControlEvent {
-                outcome,
-                ..self.done(&source, action, subject, detail)
+                outcome: Outcome::Refused,
+                ..self.done(&source, action, subject, &detail)
             };
             self.record_change(event).await
         };
         if let Err(fault) = written.await {
             let error = causes(&fault);
-            tracing::error!(error, %action, "act of an operator not recorded in the audit log");
+            tracing::error!(error, %action, "refused sign-in of an operator not recorded in the audit log");
         }
     }
 
@@ -316,5 +305,15 @@ impl Service {
         let by = by.with_address(request.client);
         let by = by.of_request(Arc::clone(&request.id));
         self.note_refusal_in_deployment(&by, call, code).await;
+    }
+}
+
+/// The source of acts that a request of the console carries out.
+fn source_of(request: &ConsoleRequest, actor: Actor) -> Source<'static> {
+    Source {
+        actor,
+        request_id: Some(Arc::clone(&request.id)),
+        client: request.client,
+        ..Principal::system().at(WORLD)
     }
 }

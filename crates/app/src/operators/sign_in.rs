@@ -1,7 +1,7 @@
 //! How operators sign in, prove their second factor, and set up factors.
 
 use serde_json::Value;
-use vestry_domain::audit::control::ControlAction;
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::code::MethodId;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::KeyPurpose;
@@ -25,7 +25,7 @@ use crate::kernel::built_in::{self, ABSOLUTE_MINUTES};
 use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::kernel::refusal::has_common;
-use crate::{Fault, Principal, Refusal, Service};
+use crate::{Caller, Fault, Principal, Refusal, Service};
 
 /// Minutes for which a mailed code is valid.
 const CODE_MINUTES: i64 = 10;
@@ -158,7 +158,7 @@ impl Service {
             device_fingerprint: request.device(),
         };
         let verified = self
-            .verify_password(&self.console_caller(request), command)
+            .verify_password(&self.signing_in(request).await?, command)
             .await
             .map_err(SignInError::of)?;
         self.signed_in(request, verified.user_id, verified.issued)
@@ -233,6 +233,7 @@ impl Service {
             session_fields: new_session(),
             device_fingerprint: request.device(),
         };
+        let caller = self.signing_in(request).await?;
         let verified = self.verify_code(&caller, command).await?;
         self.signed_in(request, verified.user_id, verified.issued)
             .await
@@ -271,7 +272,7 @@ impl Service {
             device_fingerprint: request.device(),
         };
         let verified = self
-            .verify_passkey(&self.console_caller(request), command)
+            .verify_passkey(&self.signing_in(request).await?, command)
             .await
             .map_err(SignInError::of)?;
         self.signed_in(request, verified.user_id, verified.issued)
@@ -294,6 +295,8 @@ impl Service {
             session_token: Some(token),
             ..SessionFields::default()
         };
+        let (action, detail) = (ControlAction::OperatorStepUp, Detail::default());
+        let caller = self.acting_caller(request, action, &detail).await?;
         let presented = match proof {
             SecondFactor::Totp(code) => PresentedTotp::Code(code),
             SecondFactor::RecoveryCode(code) => PresentedTotp::RecoveryCode(code),
@@ -304,16 +307,14 @@ impl Service {
                     device_fingerprint: request.device(),
                 };
                 let verified = self
-                    .verify_passkey(&self.console_caller(request), command)
+                    .verify_passkey(&caller, command)
                     .await
                     .map_err(|refusal| match refusal {
                         // It belongs to another operator.
                         Refusal::InvalidSession => SignInError::Wrong,
                         other => SignInError::of(other),
                     })?;
-                return self
-                    .stepped_up(request, verified.user_id, verified.issued)
-                    .await;
+                return Ok(of_operator(verified.user_id, verified.issued)?);
             }
         };
         let command = VerifyTotp {
@@ -322,10 +323,13 @@ impl Service {
             session_fields,
             device_fingerprint: request.device(),
         };
-        let verified = self
-            .verify_totp(&self.console_caller(request), command)
-            .await?;
-        self.stepped_up(request, user_id, verified.issued).await
+        let verified = self.verify_totp(&caller, command).await?;
+        Ok(of_operator(user_id, verified.issued)?)
+    }
+
+    pub(super) async fn signing_in(&self, request: &ConsoleRequest) -> Result<Caller, Fault> {
+        let (action, detail) = (ControlAction::OperatorSignIn, Detail::default());
+        self.acting_caller(request, action, &detail).await
     }
 
     pub(super) async fn signed_in(
@@ -335,19 +339,6 @@ impl Service {
         issued: Option<IssuedSession>,
     ) -> Result<NewSession, SignInError> {
         self.limit_sessions(request, user_id, issued.as_ref()).await;
-        self.note_session(request, user_id, ControlAction::OperatorSignIn)
-            .await;
-        Ok(of_operator(user_id, issued)?)
-    }
-
-    async fn stepped_up(
-        &self,
-        request: &ConsoleRequest,
-        user_id: UserId,
-        issued: Option<IssuedSession>,
-    ) -> Result<NewSession, SignInError> {
-        self.note_session(request, user_id, ControlAction::OperatorStepUp)
-            .await;
         Ok(of_operator(user_id, issued)?)
     }
 
@@ -370,9 +361,8 @@ impl Service {
             session_token: Some(token),
             session_jwt: None,
         };
-        let caller = self.console_caller(request);
+        let caller = self.factor_caller(request, of, "password", "set").await?;
         self.update_password(&caller, command).await?;
-        self.note_factor(request, of, "password", "set").await;
         Ok(())
     }
 
@@ -390,9 +380,8 @@ impl Service {
             user_id: of.operator.user_id,
             expires_in: Some(TOTP_MINUTES),
         };
-        let caller = self.console_caller(request);
+        let caller = self.factor_caller(request, of, "totp", "created").await?;
         let created = self.create_totp(&caller, command).await?;
-        self.note_factor(request, of, "totp", "created").await;
         Ok(created)
     }
 
@@ -411,9 +400,8 @@ impl Service {
         if !factors.totps.iter().any(|(own, _)| *own == id) {
             return Err(Refusal::NotFound("totp"));
         }
-        let caller = self.console_caller(request);
+        let caller = self.factor_caller(request, of, "totp", "removed").await?;
         self.delete_totp(&caller, id).await?;
-        self.note_factor(request, of, "totp", "removed").await;
         Ok(())
     }
 
@@ -432,9 +420,10 @@ impl Service {
         if !factors.passkeys.iter().any(|(own, _)| *own == id) {
             return Err(Refusal::NotFound("passkey"));
         }
-        let caller = self.console_caller(request);
+        let caller = self
+            .factor_caller(request, of, "passkey", "removed")
+            .await?;
         self.delete_passkey(&caller, id).await?;
-        self.note_factor(request, of, "passkey", "removed").await;
         Ok(())
     }
 
@@ -496,9 +485,10 @@ impl Service {
             credential,
             device_fingerprint: request.device(),
         };
-        let caller = self.console_caller(request);
+        let caller = self
+            .factor_caller(request, of, "passkey", "created")
+            .await?;
         self.create_passkey(&caller, command).await?;
-        self.note_factor(request, of, "passkey", "created").await;
         Ok(())
     }
 

@@ -9,7 +9,8 @@ use vestry_app::delivery::events::ListEvents;
 use vestry_app::identity::sessions::ListSessions;
 use vestry_app::identity::users::{SearchUsers, UpdateUser};
 use vestry_app::operators::{
-    ConsoleRequest, Handover, NewManagementKeyFields, OperatorChange, SecondFactor,
+    ConsoleRequest, Handover, NewManagementKeyFields, OperatorChange, OperatorSession,
+    SecondFactor, SignInError,
 };
 use vestry_app::platform::AppChange;
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
@@ -17,7 +18,9 @@ use vestry_app::wallets::ListWallets;
 use vestry_app::{Caller, Principal, Refusal, Service};
 use vestry_domain::action::Action;
 use vestry_domain::api_key::{ApiKeyKind, KeyField, KeyFields, Restriction};
+use vestry_domain::audit::control::ControlAction;
 use vestry_domain::config::Config;
+use vestry_domain::event::Actor;
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::{ApiKeyId, AppId, Id, UserId};
 use vestry_domain::management_key::Rights;
@@ -27,7 +30,10 @@ use vestry_domain::redirect::RedirectKind;
 use vestry_domain::session::SessionSelector;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, World, totp};
+use vestry_ports::store::Store;
 
+use crate::audit::findings;
+use crate::changes::written;
 use crate::harness::Harness;
 use crate::totps::decoded;
 
@@ -238,8 +244,18 @@ fn request() -> ConsoleRequest {
     }
 }
 
-/// An operator with both factors, and the token of the session.
+/// An operator with an authenticator app, and the token of the session.
 async fn joined(harness: &Harness, email: &str, grants: Grants) -> (UserId, Secret<String>) {
+    let (user, token, _) = enrolled(harness, email, grants).await;
+    (user, token)
+}
+
+/// The same, with the seed of the app.
+async fn enrolled(
+    harness: &Harness,
+    email: &str,
+    grants: Grants,
+) -> (UserId, Secret<String>, Vec<u8>) {
     let service = &harness.service;
     let link = service
         .invite_operator(Principal::cli(), email, grants, Handover::Shown)
@@ -264,7 +280,7 @@ async fn joined(harness: &Harness, email: &str, grants: Grants) -> (UserId, Secr
         .prove_second_factor(&request(), &session, new.token, code)
         .await
         .unwrap();
-    (proved.user_id, proved.token)
+    (proved.user_id, proved.token, seed)
 }
 
 async fn principal(harness: &Harness, token: &Secret<String>) -> Principal {
@@ -552,5 +568,149 @@ async fn a_management_key_makes_viewers() {
             other => panic!("{other:?}"),
         };
         assert_eq!(outcome, expected, "{role} {app:?}");
+    }
+}
+
+/// What an operator does and is recorded.
+#[derive(Debug, Clone, Copy)]
+enum Act {
+    SignIn,
+    StepUp,
+    AddApp,
+    RemoveApp,
+    SignOut,
+}
+
+impl Act {
+    const ALL: [Self; 5] = [
+        Self::SignIn,
+        Self::StepUp,
+        Self::AddApp,
+        Self::RemoveApp,
+        Self::SignOut,
+    ];
+
+    const fn action(self) -> ControlAction {
+        match self {
+            Self::SignIn => ControlAction::OperatorSignIn,
+            Self::StepUp => ControlAction::OperatorStepUp,
+            Self::AddApp | Self::RemoveApp => ControlAction::OperatorFactor,
+            Self::SignOut => ControlAction::OperatorSignOut,
+        }
+    }
+}
+
+const ANN: &str = "ann@example.com";
+const PASSWORD: &str = "violet-harbour-77-lantern";
+
+/// An operator with a password and two authenticator apps.
+struct Ann<'a> {
+    harness: &'a Harness,
+    user: UserId,
+    token: Secret<String>,
+    seed: Vec<u8>,
+}
+
+impl<'a> Ann<'a> {
+    async fn of(harness: &'a Harness) -> Self {
+        let (user, token, _) = enrolled(harness, ANN, grants(Role::Owner, None)).await;
+        let service = &harness.service;
+        let session = service.operator_session(&request(), &token).await.unwrap();
+        let password = Secret::new(PASSWORD.to_owned());
+        service
+            .set_operator_password(&request(), &session, token.clone(), password, None)
+            .await
+            .unwrap();
+        let made = service.create_operator_totp(&request(), &session).await;
+        let mut ann = Self {
+            harness,
+            user,
+            token,
+            seed: decoded(made.unwrap().secret.expose()),
+        };
+        ann.token = ann.prove(&session).await.unwrap();
+        harness.pass(30);
+        ann
+    }
+
+    async fn prove(&self, session: &OperatorSession) -> Result<Secret<String>, SignInError> {
+        let step = self.harness.now().unix().div_euclid(30);
+        let code = SecondFactor::Totp(totp::code_at(&self.seed, step));
+        let service = &self.harness.service;
+        let proved = service
+            .prove_second_factor(&request(), session, self.token.clone(), code)
+            .await;
+        Ok(proved?.token)
+    }
+
+    async fn does(&self, act: Act) -> Result<(), String> {
+        let service = &self.harness.service;
+        if let Act::SignIn = act {
+            let password = Secret::new(PASSWORD.to_owned());
+            let signed_in = service
+                .sign_operator_in_by_password(&request(), ANN, password)
+                .await;
+            return told(signed_in);
+        }
+        let session = service.operator_session(&request(), &self.token).await;
+        let session = session.map_err(|refusal| format!("{refusal:?}"))?;
+        match act {
+            Act::SignIn | Act::StepUp => told(self.prove(&session).await),
+            Act::AddApp => told(service.create_operator_totp(&request(), &session).await),
+            Act::RemoveApp => {
+                let factors = service.factors_of_operator(&session).await;
+                let factors = factors.map_err(|fault| format!("{fault:?}"))?;
+                let id = factors.totps[0].0;
+                told(service.delete_operator_totp(&request(), &session, id).await)
+            }
+            Act::SignOut => {
+                let id = session.session.id;
+                told(service.end_operator_session(&request(), &session, id).await)
+            }
+        }
+    }
+
+    /// What the acts change: sessions with their proofs, and authenticator apps.
+    async fn state(&self) -> String {
+        let sessions = self.harness.service.sessions_of_operator(self.user).await;
+        let sessions = sessions.unwrap().into_iter();
+        let sessions: Vec<_> = sessions.map(|one| (one.id, one.factors)).collect();
+        let mut read = self.harness.fake.read().await.unwrap();
+        let apps = read.totps().of_user(&World::DEPLOYMENT, self.user).await;
+        let apps: Vec<_> = apps.unwrap().into_iter().map(|app| app.id).collect();
+        format!("{sessions:?} {apps:?}")
+    }
+}
+
+/// OPR-7, AUD-1: an act and its entry are both stored or both missing, at whatever step the database fails.
+#[tokio::test]
+async fn opr_7_an_act_and_its_entry_are_one_commit() {
+    for act in Act::ALL {
+        for operations in 0.. {
+            let harness = Harness::new().await;
+            let ann = Ann::of(&harness).await;
+            let (before, state) = (
+                written(&harness, World::DEPLOYMENT).await.len(),
+                ann.state().await,
+            );
+            harness.fake.fail_after(operations);
+            let done = ann.does(act).await;
+            let is_over = harness.fake.has_yet_to_fail();
+            harness.fake.fail_after(None);
+            let entries = written(&harness, World::DEPLOYMENT).await;
+            let new: Vec<_> = entries[before..]
+                .iter()
+                .map(|entry| (entry.event.action, entry.event.actor))
+                .collect();
+            let is_changed = ann.state().await != state;
+            let expected = is_changed.then_some((act.action(), Actor::Operator(ann.user)));
+            let expected: Vec<_> = expected.into_iter().collect();
+            assert_eq!(new, expected, "{act:?} after {operations} operations");
+            assert_eq!(findings(&harness).await, []);
+            if is_over {
+                assert!(is_changed, "{act:?}: {done:?}");
+                break;
+            }
+        }
     }
 }

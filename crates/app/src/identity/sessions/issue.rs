@@ -267,6 +267,7 @@ impl Service {
     ) -> Result<Option<(Session, Secret<String>)>, StartSessionError> {
         let shown = CredentialKind::of(&sign_in.factor.proof);
         record_sign_in(tx, caller, sign_in.user_id, shown, now).await?;
+        caller.acts_for(sign_in.user_id);
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());

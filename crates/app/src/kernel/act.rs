@@ -1,0 +1,61 @@
+//! An act of an operator that is carried out by a use case for all users, such as signing in. Its audit entry is part of the last transaction
+//! of that use case (AUD-1).
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use vestry_domain::audit::control::ControlEvent;
+use vestry_domain::event::Actor;
+use vestry_domain::ids::UserId;
+use vestry_ports::store::Tx;
+
+use crate::Fault;
+use crate::kernel::state::control_trail::ControlTrail;
+
+/// An act with its audit entry.
+pub(crate) struct Act {
+    trail: Arc<ControlTrail>,
+    /// The entry, in which the operator is still missing.
+    entry: ControlEvent,
+    /// The operator; a sign-in finds out who it is.
+    operator: Mutex<Option<UserId>>,
+}
+
+impl Act {
+    pub(crate) const fn new(trail: Arc<ControlTrail>, entry: ControlEvent) -> Self {
+        Self {
+            trail,
+            entry,
+            operator: Mutex::new(None),
+        }
+    }
+
+    /// Names the operator. The last call wins, because a transaction can be retried.
+    pub(crate) fn is_by(&self, operator: UserId) {
+        *self.operator.lock().unwrap_or_else(PoisonError::into_inner) = Some(operator);
+    }
+
+    /// Writes the entry and commits.
+    pub(crate) async fn commit(&self, mut tx: Box<dyn Tx>) -> Result<(), Fault> {
+        let operator = *self.operator.lock().unwrap_or_else(PoisonError::into_inner);
+        let operator = operator.ok_or_else(|| Fault::Internal("act without an operator".into()))?;
+        let entry = ControlEvent {
+            actor: Actor::Operator(operator),
+            subject: operator.into(),
+            ..self.entry.clone()
+        };
+        let ends = self.trail.write(&mut *tx, vec![entry]).await?;
+        tx.commit().await?;
+        self.trail.committed(ends);
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { entry, .. } = self;
+        f.debug_struct("Act")
+            .field("entry", entry)
+            .finish_non_exhaustive()
+    }
+}
