@@ -168,7 +168,8 @@ pub struct OperatorView<'a> {
     email: &'a str,
     roles: BTreeMap<String, Role>,
     disabled: bool,
-    second_factor: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    second_factor: Option<bool>,
     created_by: String,
     created_at: Timestamp,
 }

@@ -19,8 +19,6 @@ pub(crate) struct Operator {
     roles: BTreeMap<String, String>,
     /// Whether the operator may not sign in.
     disabled: bool,
-    /// Whether a second factor is set up.
-    second_factor: bool,
     /// The actor that let the operator in.
     created_by: String,
     created_at: i64,

@@ -1,6 +1,7 @@
 //! Changes of operators: roles, disabling, removal, and new factors.
 
 use vestry_domain::action::Action;
+use vestry_domain::api_key::Restriction;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::KeyPurpose;
@@ -101,6 +102,9 @@ impl Service {
         }
         // Locked before its sessions end: a sign-in comes first, or finds the operator changed.
         tx.users().lock(&WORLD, user).await?;
+        if !matches!(change, OperatorChange::Disable) {
+            leave_disabled(by, &mut *tx, user).await?;
+        }
         let ids = tx.sessions().delete_all(&WORLD, user, now).await?;
         let (action, detail) = match change {
             _ if is_removed => {
@@ -299,6 +303,22 @@ fn visible<'a>(
     found
         .filter(|operator| by.sees_operator(&operator.grants))
         .ok_or(Refusal::NotFound("operator"))
+}
+
+/// Keeps a management key from undoing that someone else disabled an operator: by enabling, or by removing and inviting again.
+async fn leave_disabled(
+    by: &Principal,
+    tx: &mut dyn Repositories,
+    user: UserId,
+) -> Result<(), Refusal> {
+    if by.as_management_key().is_none() {
+        return Ok(());
+    }
+    let profile = tx.users().profile(&WORLD, user).await?;
+    match profile.is_some_and(|profile| profile.user.disabled.is_some()) {
+        true => Err(Refusal::Restricted(Restriction::DisabledOperator)),
+        false => Ok(()),
+    }
 }
 
 /// Removes everything that signs an operator in.

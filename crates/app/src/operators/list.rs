@@ -20,8 +20,8 @@ pub struct ListedOperator {
     pub email: String,
     /// Whether the operator may not sign in.
     pub is_disabled: bool,
-    /// Whether a second factor is set up.
-    pub has_second_factor: bool,
+    /// Whether a second factor is set up; `None` for a management key, which could look for the weakest operator.
+    pub has_second_factor: Option<bool>,
 }
 
 /// How an operator is named.
@@ -91,7 +91,10 @@ async fn shown(
     operator.grants = operator.grants.seen(|app| by.reaches_app(app));
     let user = operator.user_id;
     let profile = read.users().profile(&WORLD, user).await?;
-    let has_second_factor = has_second_factor(read, &WORLD, user).await?;
+    let has_second_factor = match by.as_management_key() {
+        Some(_) => None,
+        None => Some(has_second_factor(read, &WORLD, user).await?),
+    };
     Ok(ListedOperator {
         email: profile.as_ref().map(address).unwrap_or_default(),
         is_disabled: profile.is_none_or(|profile| profile.user.disabled.is_some()),

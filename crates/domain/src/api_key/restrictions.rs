@@ -309,6 +309,8 @@ pub enum Restriction {
     AllApps,
     /// A management key makes viewers only.
     Role,
+    /// A management key changes no operator who is disabled.
+    DisabledOperator,
 }
 
 impl Restriction {
@@ -324,6 +326,7 @@ impl Restriction {
             Self::Environment(_) => "environment",
             Self::AllApps => "apps",
             Self::Role => "role",
+            Self::DisabledOperator => "disabled",
         }
     }
 }
@@ -359,6 +362,9 @@ impl fmt::Display for Restriction {
             }
             Self::AllApps => f.write_str("this call needs a management key for all Apps"),
             Self::Role => f.write_str("a management key makes viewers only"),
+            Self::DisabledOperator => f.write_str(
+                "a management key cannot enable or remove a disabled operator; use vestry operator",
+            ),
         }
     }
 }

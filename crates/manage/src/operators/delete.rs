@@ -13,7 +13,7 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::KeyNotAllowed, Code::
 /// Remove an operator
 ///
 /// The operator is deleted with all factors, and the sessions end. Only viewers of the key's Apps can be removed, and only if they have no
-/// role elsewhere.
+/// role elsewhere and are not disabled.
 ///
 /// Needs the scope `operators:write`.
 #[utoipa::path(

@@ -26,13 +26,14 @@ pub(crate) const ERRORS: &[Code] = &[
 #[serde(deny_unknown_fields)]
 #[schema(as = UpdateOperatorRequest)]
 pub(crate) struct Request {
-    /// Whether the operator may not sign in.
+    /// Whether the operator may not sign in. `false` changes nothing: it is refused if the operator is disabled.
     disabled: bool,
 }
 
-/// Disable or enable an operator
+/// Disable an operator
 ///
-/// A disabled operator's sessions end. Only viewers of the key's Apps can be changed, and only if they have no role elsewhere.
+/// A disabled operator's sessions end. Only viewers of the key's Apps can be changed, and only if they have no role elsewhere. A key cannot
+/// enable an operator who is disabled.
 ///
 /// Needs the scope `operators:write`.
 #[utoipa::path(

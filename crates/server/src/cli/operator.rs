@@ -278,8 +278,8 @@ fn list(operators: &[ListedOperator], invitations: &[OperatorLink], now: Timesta
     let operators = operators.iter().map(|listed| {
         let state = match (listed.is_disabled, listed.has_second_factor) {
             (true, _) => "disabled",
-            (false, true) => "active",
-            (false, false) => "no second factor yet",
+            (false, Some(false)) => "no second factor yet",
+            (false, _) => "active",
         };
         [
             listed.operator.user_id.to_string(),

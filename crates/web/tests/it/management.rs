@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use vestry_app::Principal;
-use vestry_app::operators::NewManagementKeyFields;
+use vestry_app::operators::{NewManagementKeyFields, OperatorChange};
 use vestry_app::platform::{AppChange, SettingsChange};
 use vestry_contract::fakes::FakeProviders;
 use vestry_domain::api_key::{KeyFields, Scope};
@@ -1188,6 +1188,7 @@ async fn operators_are_invited_and_removed(api: &Api) {
         emails,
         BTreeSet::from(["ann@example.com", "ben@example.com"])
     );
+    assert!(!listed.text.contains("second_factor"), "MG-12");
     let disable = json!({"disabled": true});
     let path = |user: &str| format!("{PATH}/{user}");
     let changed = only
@@ -1199,8 +1200,33 @@ async fn operators_are_invited_and_removed(api: &Api) {
         .send("PATCH", &path(&developer), Some(disable.clone()))
         .await;
     refused.refuses(403, "key_not_allowed", Some("role"));
-    let refused = only.send("PATCH", &path(&stranger), Some(disable)).await;
+    let refused = only
+        .send("PATCH", &path(&stranger), Some(disable.clone()))
+        .await;
     refused.refuses(404, "not_found", Some("operator"));
+    // MG-12: it stays disabled for the key, even if an owner did it.
+    only.send("PATCH", &path(&viewer), Some(disable.clone()))
+        .await
+        .ok();
+    for (method, body) in [
+        ("PATCH", Some(json!({"disabled": false}))),
+        ("DELETE", None),
+    ] {
+        let refused = only.send(method, &path(&viewer), body).await;
+        refused.refuses(403, "key_not_allowed", Some("disabled"));
+    }
+    let listed = only.get(PATH).await.ok();
+    let listed = listed.body["operators"].as_array().unwrap();
+    assert!(listed.contains(&changed.body), "{listed:?}");
+    let enabled = (api.service).change_operator(
+        Principal::cli(),
+        viewer.parse().unwrap(),
+        OperatorChange::Enable,
+    );
+    enabled.await.unwrap();
+    let enable = json!({"disabled": false});
+    let same = only.send("PATCH", &path(&viewer), Some(enable)).await.ok();
+    assert_eq!(same.body["disabled"], false);
     only.delete(&path(&viewer), None).await.ok();
     only.delete(&path(&developer), None)
         .await
