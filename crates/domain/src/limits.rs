@@ -111,7 +111,7 @@ pub mod oauth {
     }
 }
 
-/// Limits on the forms that browsers send to the console.
+/// Limits on the console: the forms that browsers send, and invitations of operators.
 pub mod console {
     use super::{Limit, Seconds};
 
@@ -122,6 +122,8 @@ pub mod console {
     };
     /// Forms of one session in a minute.
     pub const FORMS_PER_SESSION: Limit = Limit::per_minute(120);
+    /// Invitations that one operator, management key or command line mails in an hour.
+    pub const INVITATIONS_PER_MAKER: Limit = Limit::per_hour(30);
 }
 
 /// Limits against SMS toll fraud (attack 7). The limits per prefix, country and App are settings of the App.

@@ -9,7 +9,7 @@ pub mod passkeys;
 mod password_seal;
 mod password_spraying;
 pub mod passwords;
-mod quotas;
+pub(crate) mod quotas;
 mod reserved;
 pub mod sessions;
 mod sign_in_address;

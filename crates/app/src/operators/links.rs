@@ -6,6 +6,8 @@ use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::OperatorLinkId;
+use vestry_domain::limits::{codes, console};
+use vestry_domain::link::LinkPurpose;
 use vestry_domain::message::{MailedLink, OutboxJob, invite_mail};
 use vestry_domain::operator::{self, Grants, INVITATION_LIFETIME, LINK_LIFETIME, OperatorLink};
 use vestry_domain::timestamp::Seconds;
@@ -15,6 +17,7 @@ use vestry_ports::store::Repositories;
 
 use super::{WORLD, authorize_grants};
 use crate::delivery::outbox_message::Delivery;
+use crate::identity::quotas::{Kind, Send};
 use crate::kernel::fault::retried;
 use crate::{Fault, Principal, Refusal, Service};
 
@@ -55,7 +58,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Refusal`]; [`Refusal::Duplicate`] if there is an operator with this address; [`Fault::NoTransport`] if the link is
-    /// to be mailed and no mail can be sent.
+    /// to be mailed and no mail can be sent; [`Refusal::TooMany`] if too many were mailed.
     pub async fn invite_operator(
         &self,
         by: &Principal,
@@ -102,6 +105,9 @@ impl Service {
                 "too many invitations are open; withdraw some, or wait until they expire",
             ));
         }
+        if draft.mail.is_some() {
+            self.spend_invitation(&mut *tx, by, email).await?;
+        }
         draft.store(&mut *tx).await?;
         let mut detail = Detail::default();
         if let Some(grants) = grants {
@@ -111,6 +117,36 @@ impl Service {
         let action = ControlAction::OperatorInvite;
         tx.note(self.done(&by.at(WORLD), action, draft.record.id, &detail));
         Ok(tx.commit_last(by).await?)
+    }
+
+    /// Counts a mailed invitation against the limits of its address and its maker. A withdrawn one still counts.
+    async fn spend_invitation(
+        &self,
+        tx: &mut dyn Repositories,
+        by: &Principal,
+        email: &Email,
+    ) -> Result<(), Refusal> {
+        let now = self.machine_time();
+        let quota = self.send_quota(&WORLD, now);
+        let send = Send {
+            identifier: email.identity().as_str(),
+            kind: Kind::Link(LinkPurpose::Invite),
+            a_day: codes::SENDS_PER_IDENTIFIER_AND_DAY,
+            device: None,
+        };
+        let turn = quota.take_turn(tx, send.identifier).await?;
+        quota.spend_narrow(tx, turn, send).await?;
+        let maker = by.actor().to_string();
+        let limit = console::INVITATIONS_PER_MAKER;
+        let quotas = tx.quotas();
+        let verdict = quotas.consume(&WORLD, "operator_invite", &maker, limit, now);
+        let verdict = verdict.await?;
+        match verdict.admitted {
+            true => Ok(()),
+            false => Err(Refusal::TooMany {
+                retry_after: verdict.reset - now,
+            }),
+        }
     }
 
     /// Withdraws an invitation that was not accepted.

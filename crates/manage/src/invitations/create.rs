@@ -20,6 +20,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::NotFound,
     Code::Duplicate,
     Code::KeyNotAllowed,
+    Code::TooManyAttempts,
     Code::Unavailable,
 ];
 
@@ -39,7 +40,7 @@ pub(crate) struct Request {
 
 /// Invite an operator
 ///
-/// Mails a link that is valid for 72 hours and works once.
+/// Mails a link that is valid for 72 hours and works once. A key can mail 30 an hour.
 ///
 /// Needs the scope `operators:write`. 503 `unavailable` if no mail can be sent.
 #[utoipa::path(

@@ -11,12 +11,13 @@ use serde_json::Value;
 use vestry_app::operators::{
     ConsoleRequest, Handover, JoinError, OperatorChange, OperatorLookup, SecondFactor,
 };
-use vestry_app::{Principal, Refusal};
+use vestry_app::{Principal, Refusal, Service};
 use vestry_contract::browser::Browser as Authenticator;
 use vestry_contract::race::{count, race};
 use vestry_domain::audit::control::{ControlEntry, ControlFilter};
 use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::operator::{Grants, Role};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::totp;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
@@ -43,6 +44,7 @@ on_both! { behind_a_proxy;
     guesses_are_limited
     forms_are_limited_by_address
     forms_are_limited_by_session
+    mailed_invitations_are_limited
     lost_factors_are_replaced
     forms_of_others_change_nothing
     every_response_has_the_headers
@@ -1227,6 +1229,69 @@ async fn forms_are_limited_by_session(api: &Api) {
     // Signing out always works.
     let out = thief.fill("/console/step-up", "/console/sign-out", &[]);
     out.await.leads_to("/console/sign-in");
+}
+
+/// OPR-13: a stolen session of an admin floods no mailbox. In two processes.
+async fn mailed_invitations_are_limited(api: &Api) {
+    let app = api.app.id;
+    let (browser, _) = operator(api, "ann@example.com", grants(Role::Admin, Some(app))).await;
+    let session = Secret::new(browser.session().unwrap().clone());
+    let session = api.service.operator_session(&request(), &session).await;
+    let by = session.unwrap().principal().unwrap();
+    let viewer = grants(Role::Viewer, Some(app));
+    let other = api.other_process(&api.clock).await;
+    let invite = |service: &Arc<Service>, by: &Principal, email: String, handover| {
+        let (service, by, viewer) = (Arc::clone(service), by.clone(), viewer.clone());
+        async move { service.invite_operator(&by, &email, viewer, handover).await }
+    };
+    let outcomes = race((0..40).map(|number| {
+        let service = if number % 2 == 0 {
+            &api.service
+        } else {
+            &other
+        };
+        let email = format!("new{number}@example.com");
+        let made = invite(service, &by, email, Handover::Mail);
+        async move {
+            match made.await {
+                Ok(_) => None,
+                Err(Refusal::TooMany { retry_after }) => Some(retry_after),
+                Err(refusal) => panic!("{refusal}"),
+            }
+        }
+    }))
+    .await;
+    assert_eq!(count(&outcomes, &None), 30);
+    assert_eq!(count(&outcomes, &Some(Seconds(3_600))), 10);
+    // A withdrawn one counts too, another maker does not, nor does a link that is not mailed.
+    let open = api.service.list_invitations(&by).await.unwrap();
+    let withdrawn = api.service.withdraw_invitation(&by, open[0].id).await;
+    withdrawn.unwrap();
+    let again = |by: &Principal, email: &str, handover| {
+        let made = invite(&api.service, by, email.to_owned(), handover);
+        async move { made.await.map(|made| made.record.id) }
+    };
+    let refused = again(&by, "late@example.com", Handover::Mail).await;
+    assert!(matches!(refused, Err(Refusal::TooMany { .. })));
+    again(&by, "late@example.com", Handover::Shown)
+        .await
+        .unwrap();
+    let cli = Principal::cli();
+    again(cli, "late@example.com", Handover::Mail)
+        .await
+        .unwrap();
+    api.pass(60 * 60);
+    again(&by, "late@example.com", Handover::Mail)
+        .await
+        .unwrap();
+    // One address, five times and once more.
+    for _ in 0..6 {
+        let id = again(cli, "bob@example.com", Handover::Mail).await.unwrap();
+        let withdrawn = api.service.withdraw_invitation(cli, id).await;
+        withdrawn.unwrap();
+    }
+    let refused = again(cli, "bob@example.com", Handover::Mail).await;
+    assert!(matches!(refused, Err(Refusal::TooMany { .. })));
 }
 
 async fn lost_factors_are_replaced(api: &Api) {
