@@ -396,15 +396,23 @@ impl Principal {
         let mut apps = grants.in_apps().map(|(app, _)| app);
         match &self.identity {
             Identity::ApiKey(_) => false,
-            Identity::ManagementKey(key) => {
-                grants.in_all().is_some() || apps.any(|app| key.rights.reach_app(app))
-            }
-            Identity::Operator { operator, .. } => {
-                let own = &operator.grants;
-                let reads = |app| own.permit_in_app(Right::ReadOperators, app).is_ok();
-                grants.in_all().is_some() || apps.any(reads)
+            Identity::ManagementKey(_) | Identity::Operator { .. } => {
+                grants.in_all().is_some() || apps.any(|app| self.sees_roles_in(app))
             }
             Identity::Cli | Identity::System => true,
+        }
+    }
+
+    /// Whether the principal, who may read operators somewhere, may see their roles in an App.
+    pub(crate) fn sees_roles_in(&self, app: AppId) -> bool {
+        match &self.identity {
+            Identity::Operator { operator, .. } => {
+                let own = &operator.grants;
+                own.permit_in_app(Right::ReadOperators, app).is_ok()
+            }
+            Identity::ApiKey(_) | Identity::ManagementKey(_) | Identity::Cli | Identity::System => {
+                self.reaches_app(app)
+            }
         }
     }
 

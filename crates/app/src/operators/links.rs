@@ -189,7 +189,7 @@ impl Service {
         let open = read.operator_links().list_open(self.machine_time()).await?;
         let seen = open.into_iter().filter_map(|mut link| {
             let grants = link.grants.filter(|grants| by.sees_operator(grants))?;
-            link.grants = Some(grants.seen(|app| by.reaches_app(app)));
+            link.grants = Some(grants.seen(|app| by.sees_roles_in(app)));
             Some(link)
         });
         Ok(seen.collect())

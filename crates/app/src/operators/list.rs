@@ -88,7 +88,7 @@ async fn shown(
     read: &mut dyn Repositories,
     mut operator: Operator,
 ) -> Result<ListedOperator, Fault> {
-    operator.grants = operator.grants.seen(|app| by.reaches_app(app));
+    operator.grants = operator.grants.seen(|app| by.sees_roles_in(app));
     let user = operator.user_id;
     let profile = read.users().profile(&WORLD, user).await?;
     let has_second_factor = match by.as_management_key() {

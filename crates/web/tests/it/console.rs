@@ -45,6 +45,7 @@ on_both! { behind_a_proxy;
     forms_are_limited_by_address
     forms_are_limited_by_session
     mailed_invitations_are_limited
+    an_admin_sees_only_the_roles_in_the_own_apps
     lost_factors_are_replaced
     forms_of_others_change_nothing
     every_response_has_the_headers
@@ -1292,6 +1293,56 @@ async fn mailed_invitations_are_limited(api: &Api) {
     }
     let refused = again(cli, "bob@example.com", Handover::Mail).await;
     assert!(matches!(refused, Err(Refusal::TooMany { .. })));
+}
+
+/// OPR-11: a viewer of another App does not learn who its operators are.
+async fn an_admin_sees_only_the_roles_in_the_own_apps(api: &Api) {
+    let other = (api.service.create_app(Principal::cli(), "Other")).await;
+    let (own, other) = (api.app.id, other.unwrap().id);
+    let (mut browser, seed) =
+        operator(api, "ann@example.com", grants(Role::Admin, Some(own))).await;
+    let ann = id_of(api, "ann@example.com").await;
+    let viewer = OperatorChange::Role(Some(Role::Viewer), Some(vec![other]));
+    let changed = (api.service).change_operator(Principal::cli(), ann, viewer);
+    changed.await.unwrap();
+    let signed_in = browser.sign_in("ann@example.com", PASSWORD).await;
+    signed_in.leads_to("/console/");
+    let code = code(api, &seed);
+    browser.second_factor(&code).await.leads_to("/console/me");
+    let session = Secret::new(browser.session().unwrap().clone());
+    let session = api.service.operator_session(&request(), &session).await;
+    let by = session.unwrap().principal().unwrap();
+
+    joined(api, "ben@example.com", "viewer", Some(own)).await;
+    let ben = id_of(api, "ben@example.com").await;
+    let elsewhere = OperatorChange::Role(Some(Role::Developer), Some(vec![other]));
+    let changed = (api.service).change_operator(Principal::cli(), ben, elsewhere);
+    changed.await.unwrap();
+    joined(api, "eve@example.com", "developer", Some(other)).await;
+    let both = Grants::new(Role::Viewer, Some(vec![own, other])).unwrap();
+    link(api, "new@example.com", both).await;
+    link(api, "other@example.com", grants(Role::Viewer, Some(other))).await;
+
+    let listed = api.service.list_operators(&by).await.unwrap();
+    let seen: Vec<_> = listed
+        .iter()
+        .map(|one| (one.email.as_str(), one.operator.grants.clone()))
+        .collect();
+    let expected = [
+        ("ann@example.com", grants(Role::Admin, Some(own))),
+        ("ben@example.com", grants(Role::Viewer, Some(own))),
+    ];
+    assert_eq!(seen, expected);
+    let lookup = OperatorLookup::Id(ben);
+    let found = api.service.find_operator(&by, &lookup).await.unwrap();
+    assert_eq!(found.operator.grants, grants(Role::Viewer, Some(own)));
+    let invited = api.service.list_invitations(&by).await.unwrap();
+    let invited: Vec<_> = invited
+        .iter()
+        .map(|one| (one.email.address(), one.grants.clone()))
+        .collect();
+    let expected = [("new@example.com", Some(grants(Role::Viewer, Some(own))))];
+    assert_eq!(invited, expected);
 }
 
 async fn lost_factors_are_replaced(api: &Api) {
