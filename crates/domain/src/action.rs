@@ -139,7 +139,7 @@ actions! {
     cli nothing {
         ImportUsers ExportUsers
         ReadManagementKeys CreateManagementKey RevokeManagementKey
-        ManageOwners
+        ManageOwners ReadDeploymentEvents
         AcknowledgeFinding PruneAuditLog
         RotateRootKey RetireRootKey RotateAppKeys RetireAppKeys
     }
@@ -237,7 +237,10 @@ impl Action {
             Self::WeakenSettings => Right::Weaken,
             Self::ReadOperators => Right::ReadOperators,
             Self::ManageOperators => Right::ManageOperators,
-            Self::CreateApp | Self::ReadStatus | Self::ReadManagementKeys => Right::Deploy,
+            Self::CreateApp
+            | Self::ReadStatus
+            | Self::ReadManagementKeys
+            | Self::ReadDeploymentEvents => Right::Deploy,
             Self::CreateManagementKey
             | Self::RevokeManagementKey
             | Self::ManageOwners

@@ -261,6 +261,17 @@ impl Grants {
         self.apps.iter().map(|(app, role)| (*app, *role))
     }
 
+    /// The roles, each with the Apps in which it is held; `None` for every App.
+    pub fn by_role(&self) -> Vec<(Role, Option<Vec<AppId>>)> {
+        let mut own: BTreeMap<Role, Vec<AppId>> = BTreeMap::new();
+        for (app, role) in self.in_apps() {
+            own.entry(role).or_default().push(app);
+        }
+        let all = self.all.map(|role| (role, None)).into_iter();
+        all.chain(own.into_iter().map(|(role, apps)| (role, Some(apps))))
+            .collect()
+    }
+
     /// The role in an App: the more powerful of its own and the one in every App. The built-in App has none.
     pub fn role_in(&self, app: AppId) -> Option<Role> {
         let own = self.apps.get(&app).copied();

@@ -17,6 +17,7 @@ use vestry_ports::store::{Repositories, StoreError};
 
 use crate::identity::password_spraying;
 use crate::identity::quotas::SendQuota;
+use crate::kernel::built_in::sign_in_failed;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::state::failure_log::CountedFailures;
 use crate::{Caller, Fault, Principal, Service};
@@ -146,7 +147,7 @@ async fn emit_of(
             .count(caller.world, user, method, reason, now);
         return Ok(());
     }
-    let fact = Fact::sign_in_failed(Some(user), method, reason, None);
+    let fact = sign_in_failed(&caller.world, user, method, reason, None);
     service.emit(tx, caller, [fact]).await
 }
 
@@ -184,8 +185,13 @@ impl Service {
     }
 
     async fn emit_count(&self, counted: &CountedFailures) -> Result<(), Fault> {
-        let (user, count) = (Some(counted.user), Some(counted.count));
-        let fact = Fact::sign_in_failed(user, counted.method, counted.reason, count);
+        let fact = sign_in_failed(
+            &counted.world,
+            counted.user,
+            counted.method,
+            counted.reason,
+            Some(counted.count),
+        );
         // It was counted for an App that requested such events.
         let event = self.new_event(&Principal::system().at(counted.world), &fact);
         retried(async || {

@@ -6,11 +6,13 @@ use std::sync::Arc;
 
 use vestry_domain::World;
 use vestry_domain::app::{App, AppSettings, NamedEvents};
-use vestry_domain::event::EventKind;
-use vestry_domain::ids::AppId;
+use vestry_domain::event::{Actor, EventKind, Fact, FailReason, Method};
+use vestry_domain::ids::{AppId, SessionId, UserId};
 use vestry_domain::operator::STEP_UP_LIFETIME;
 use vestry_domain::passkey::UserVerification;
+use vestry_domain::session::Proof;
 use vestry_domain::test_clock::TestClock;
+use vestry_ports::store::{Repositories, StoreResult};
 
 use crate::kernel::change::worlds_of;
 use crate::{Caller, Fault, Principal, Service, Settings};
@@ -49,6 +51,21 @@ pub(crate) fn app(settings: &Settings) -> App {
     }
 }
 
+/// A failed sign-in: of an operator, or of a user of any other App.
+pub(crate) fn sign_in_failed(
+    world: &World,
+    user: UserId,
+    method: Method,
+    reason: FailReason,
+    count: Option<u64>,
+) -> Fact {
+    let user = Some(user);
+    match *world == World::DEPLOYMENT {
+        true => Fact::operator_sign_in_failed(user, method, reason, count),
+        false => Fact::sign_in_failed(user, method, reason, count),
+    }
+}
+
 impl Service {
     /// Returns a principal as the caller in the built-in App.
     pub(crate) fn built_in_caller(&self, principal: Principal) -> Caller {
@@ -57,6 +74,24 @@ impl Service {
             app: Arc::new(app(&self.settings)),
             principal,
         }
+    }
+
+    /// Emits that an operator signed in. Any other user has only `session.created`, and so has an operator who used a link.
+    pub(crate) async fn emit_sign_in_of_operator(
+        &self,
+        tx: &mut dyn Repositories,
+        caller: &Caller,
+        user: UserId,
+        session: SessionId,
+        proof: Proof,
+    ) -> StoreResult<()> {
+        if caller.world != World::DEPLOYMENT || matches!(proof, Proof::EmailLink { .. }) {
+            return Ok(());
+        }
+        let mut source = caller.principal.at(caller.world);
+        source.actor = Actor::Operator(user);
+        let fact = Fact::operator_signed_in(user, session, proof);
+        self.emit(tx, source, [fact]).await
     }
 
     /// Returns all Apps: those of customers, and the built-in one.

@@ -106,18 +106,20 @@ impl Service {
             leave_disabled(by, &mut *tx, user).await?;
         }
         let ids = tx.sessions().delete_all(&WORLD, user, now).await?;
-        let (action, detail) = match change {
+        let (action, detail, fact) = match change {
             _ if is_removed => {
                 self.forget(&mut *tx, target).await?;
-                (ControlAction::OperatorRemove, Detail::default())
+                let fact = Fact::operator_removed(user);
+                (ControlAction::OperatorRemove, Detail::default(), fact)
             }
-            OperatorChange::Role(..) => {
+            OperatorChange::Role(role, apps) => {
                 if grants == target.grants {
                     return Ok(());
                 }
                 tx.operators().update(user, &grants, now).await?;
                 let detail = with_grants(Detail::default(), &grants)?;
-                (ControlAction::OperatorUpdate, detail)
+                let fact = Fact::operator_role_changed(user, *role, apps.clone());
+                (ControlAction::OperatorUpdate, detail, fact)
             }
             OperatorChange::Disable => {
                 let disabled = UserDisabled {
@@ -127,13 +129,15 @@ impl Service {
                 if !tx.users().disable(&WORLD, user, &disabled).await? {
                     return Ok(());
                 }
-                (ControlAction::OperatorDisable, Detail::default())
+                let fact = Fact::operator_disabled(user);
+                (ControlAction::OperatorDisable, Detail::default(), fact)
             }
             OperatorChange::Enable | OperatorChange::Remove => {
                 if !tx.users().enable(&WORLD, user, now).await? {
                     return Ok(());
                 }
-                (ControlAction::OperatorEnable, Detail::default())
+                let fact = Fact::operator_enabled(user);
+                (ControlAction::OperatorEnable, Detail::default(), fact)
             }
         };
         let reason = match is_removed {
@@ -142,6 +146,7 @@ impl Service {
         };
         let facts = ended(Some(user), ids, reason).into_iter();
         let facts = facts.chain(is_removed.then(|| Fact::user_deleted(user)));
+        let facts = facts.chain([fact]);
         self.emit(&mut *tx, by.at(WORLD), facts).await?;
         tx.note(self.done(&by.at(WORLD), action, user, &detail));
         Ok(tx.commit().await?)

@@ -7,8 +7,8 @@ use vestry_domain::ids::UserId;
 use vestry_domain::operator::{Grants, LINK_LIFETIME, Operator, Role};
 use vestry_domain::password::Password;
 
-use super::WORLD;
 use super::links::{Draft, Handover};
+use super::{WORLD, joined};
 use crate::identity::passwords::set::Grounds;
 use crate::kernel::fault::retried;
 use crate::{Principal, Refusal, Service};
@@ -65,6 +65,7 @@ impl Service {
                     updated_at: now,
                 };
                 tx.operators().insert(&operator).await?;
+                let facts = facts.into_iter().chain(joined(user, &operator.grants));
                 self.emit(&mut *tx, by.at(WORLD), facts).await?;
                 (user, true)
             }

@@ -102,6 +102,12 @@ impl Service {
         let known = known.find(|operator| operator.user_id == user_id);
         store_roles(&mut *tx, user_id, known, &link, now).await?;
         self.emit(&mut *tx, caller, facts).await?;
+        let mut source = caller.principal.at(WORLD);
+        source.actor = Actor::Operator(user_id);
+        source.client = request.client;
+        let grants = link.grants.iter();
+        let joined = grants.flat_map(|grants| super::joined(user_id, grants));
+        self.emit(&mut *tx, source.clone(), joined).await?;
         let sign_in = SignIn {
             user_id,
             factor: Factor {
@@ -120,9 +126,6 @@ impl Service {
         if let Some(grants) = &link.grants {
             detail = with_grants(detail, grants)?;
         }
-        let mut source = caller.principal.at(WORLD);
-        source.actor = Actor::Operator(user_id);
-        source.client = request.client;
         tx.note(self.done(&source, ControlAction::OperatorJoin, user_id, &detail));
         tx.commit().await?;
         Ok((user_id, granted))

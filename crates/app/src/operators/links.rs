@@ -5,6 +5,7 @@ use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::email::Email;
 use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::event::Fact;
 use vestry_domain::ids::OperatorLinkId;
 use vestry_domain::limits::{codes, console};
 use vestry_domain::link::LinkPurpose;
@@ -112,6 +113,10 @@ impl Service {
         let mut detail = Detail::default();
         if let Some(grants) = grants {
             detail = with_grants(detail, grants)?;
+            let roles = grants.by_role().into_iter();
+            let invited =
+                roles.map(|(role, apps)| Fact::operator_invited(draft.record.id, role, apps));
+            self.emit(&mut *tx, by.at(WORLD), invited).await?;
         }
         let detail = detail.with("expires_at", draft.record.expires_at.unix());
         let action = ControlAction::OperatorInvite;

@@ -3,7 +3,7 @@
 use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::envelope::KeyPurpose;
-use vestry_domain::event::Actor;
+use vestry_domain::event::{Actor, Fact};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::{AppId, ManagementKeyId};
 use vestry_domain::management_key::{self, Apps, ManagementKey, Rights};
@@ -87,8 +87,15 @@ impl Service {
         let detail = rights.fold(named, |detail, (name, value)| {
             detail.with(name, value.clone())
         });
+        let apps = match &record.rights.apps {
+            Apps::All => None,
+            Apps::Listed(apps) => Some(apps.values().to_vec()),
+        };
+        let fact = Fact::management_key_created(record.id, apps);
+        let source = by.at(World::DEPLOYMENT);
+        self.emit(&mut *tx, source.clone(), [fact]).await?;
         let action = ControlAction::ManagementKeyCreate;
-        tx.note(self.done(&by.at(World::DEPLOYMENT), action, record.id, &detail));
+        tx.note(self.done(&source, action, record.id, &detail));
         tx.commit().await
     }
 
@@ -129,6 +136,8 @@ impl Service {
         tx.operator_links().remove_made_by(&maker).await?;
         let action = ControlAction::ManagementKeyRevoke;
         let source = by.at(World::DEPLOYMENT);
+        let fact = Fact::management_key_revoked(id);
+        self.emit(&mut *tx, source.clone(), [fact]).await?;
         tx.note(self.done(&source, action, id, &Detail::default()));
         Ok(tx.commit().await?)
     }

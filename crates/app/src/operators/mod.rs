@@ -4,6 +4,7 @@ mod change;
 mod company_connection;
 mod company_sign_in;
 mod dev_owner;
+mod events;
 mod join;
 mod links;
 mod list;
@@ -25,7 +26,9 @@ pub use status::{CheckpointAge, DeploymentStatus, RootKeyStatus};
 use vestry_domain::World;
 use vestry_domain::action::Action;
 use vestry_domain::api_key::Restriction;
+use vestry_domain::event::Fact;
 use vestry_domain::extent::Extent;
+use vestry_domain::ids::UserId;
 use vestry_domain::operator::{Grants, Operator};
 
 use crate::kernel::change::Change;
@@ -70,6 +73,14 @@ fn authorize_target(by: &Principal, grants: &Grants) -> Result<(), Refusal> {
         Err(Refusal::NotFound(_)) => Err(Refusal::RoleNotAllowed),
         permitted => permitted,
     }
+}
+
+/// The events about an operator who joined with these roles.
+fn joined(user: UserId, grants: &Grants) -> Vec<Fact> {
+    let roles = grants.by_role().into_iter();
+    roles
+        .map(|(role, apps)| Fact::operator_joined(user, role, apps))
+        .collect()
 }
 
 /// The audit entry of every change here belongs to the deployment.

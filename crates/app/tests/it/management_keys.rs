@@ -1,5 +1,6 @@
 //! Management keys: creation and revocation, and what a principal with one can reach (MG-3, MG-4, MG-5).
 
+use serde_json::json;
 use vestry_app::operators::{NewManagementKey, NewManagementKeyFields};
 use vestry_app::{AuthenticateError, Principal, Refusal};
 use vestry_domain::action::Action;
@@ -14,6 +15,7 @@ use vestry_domain::{Environment, World};
 
 use crate::changes::written;
 use crate::harness::Harness;
+use crate::operators::deployment_log;
 
 fn fields(harness: &Harness) -> NewManagementKeyFields {
     limited(harness, None, &Environment::ALL, ManagementScope::ALL)
@@ -80,11 +82,13 @@ async fn a_key_works_until_it_expires_or_is_revoked() {
     assert!(matches!(as_api_key, Err(AuthenticateError::Unknown)));
 }
 
-/// Creation and revocation have an audit entry in the deployment's chain.
+/// E-1: creation and revocation have an audit entry in the deployment's chain, and an event in its log.
 #[tokio::test]
-async fn keys_are_audited() {
+async fn keys_are_audited_and_emit_events() {
     let harness = Harness::new().await;
-    let key = made(&harness, fields(&harness)).await;
+    let apps = Some(vec![harness.app.id]);
+    let fields = limited(&harness, apps, &Environment::ALL, ManagementScope::ALL);
+    let key = made(&harness, fields).await;
     let revoked = harness
         .service
         .revoke_management_key(Principal::cli(), key.record.id);
@@ -100,6 +104,23 @@ async fn keys_are_audited() {
         [
             (ControlAction::ManagementKeyCreate, Actor::Cli),
             (ControlAction::ManagementKeyRevoke, Actor::Cli),
+        ]
+    );
+    let id = key.record.id.to_string();
+    let apps = [harness.app.id.to_string()];
+    assert_eq!(
+        deployment_log(&harness).await,
+        [
+            (
+                "management_key.created".to_owned(),
+                Actor::Cli,
+                json!({"management_key_id": id, "app_ids": apps}),
+            ),
+            (
+                "management_key.revoked".to_owned(),
+                Actor::Cli,
+                json!({"management_key_id": id}),
+            ),
         ]
     );
 }

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use serde_json::{Value, json};
 use vestry_app::audit::ListChanges;
 use vestry_app::delivery::events::ListEvents;
 use vestry_app::identity::sessions::ListSessions;
@@ -20,7 +21,7 @@ use vestry_domain::action::Action;
 use vestry_domain::api_key::{ApiKeyKind, KeyField, KeyFields, Restriction};
 use vestry_domain::audit::control::ControlAction;
 use vestry_domain::config::Config;
-use vestry_domain::event::Actor;
+use vestry_domain::event::{Actor, EventKind, kinds};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::{ApiKeyId, AppId, Id, UserId};
 use vestry_domain::management_key::Rights;
@@ -218,6 +219,9 @@ fn use_cases() -> Vec<UseCase> {
         ManageOwners Deployment |c| c.service.show_company_sign_in(&c.by);
         ManageOwners Deployment |c| c.service.remove_company_sign_in(&c.by);
         CreateApp Deployment |c| c.service.create_app(&c.by, "Another");
+        ReadDeploymentEvents Deployment |c| async {
+            c.service.list_deployment_events(&c.by, &ListEvents::default()).await
+        };
         ReadManagementKeys Deployment |c| c.service.list_management_keys(&c.by);
         CreateManagementKey Deployment |c| c.service.create_management_key(&c.by, NewManagementKeyFields {
             name: "terraform".to_owned(),
@@ -713,4 +717,126 @@ async fn opr_7_an_act_and_its_entry_are_one_commit() {
             }
         }
     }
+}
+
+/// What the log of the built-in App says about operators and management keys: type, actor and data.
+pub(crate) async fn deployment_log(harness: &Harness) -> Vec<(String, Actor, Value)> {
+    harness.service.sequence_all().await.unwrap();
+    let query = ListEvents {
+        kinds: kinds(["operator.*", "management_key.*"]).unwrap(),
+        ..ListEvents::default()
+    };
+    let log = harness
+        .service
+        .list_deployment_events(Principal::cli(), &query);
+    let events = log.await.unwrap().events.into_iter();
+    let events = events.map(|event| {
+        assert_eq!(event.event.world, World::DEPLOYMENT);
+        let data = serde_json::from_str(&event.event.data).unwrap();
+        (event.event.kind.to_string(), event.event.actor, data)
+    });
+    events.collect()
+}
+
+/// E-1: each change of an operator emits its event with the change, and a change that is refused or changes nothing emits none.
+#[tokio::test]
+async fn e_1_changes_of_operators_emit_events() {
+    let harness = Harness::new().await;
+    let service = &harness.service;
+    let app = harness.app.id;
+    let (owner, token) = joined(&harness, "ann@example.com", grants(Role::Owner, None)).await;
+    let viewer = grants(Role::Viewer, Some(app));
+    let (ben, ben_token) = joined(&harness, "ben@example.com", viewer).await;
+    let password = Secret::new("correct horse battery staple".to_owned());
+    let request = request();
+    let session = service.operator_session(&request, &ben_token).await;
+    let (session, new) = (session.unwrap(), Secret::new(password.expose().clone()));
+    service
+        .set_operator_password(&request, &session, ben_token, new, None)
+        .await
+        .unwrap();
+    let wrong = Secret::new("incorrect horse".to_owned());
+    let refused = service.sign_operator_in_by_password(&request, "ben@example.com", wrong);
+    refused.await.unwrap_err();
+    service
+        .sign_operator_in_by_password(&request, "ben@example.com", password)
+        .await
+        .unwrap();
+    let by = principal(&harness, &token).await;
+    let refused = service.change_operator(&by, owner, OperatorChange::Remove);
+    assert!(matches!(refused.await, Err(Refusal::LastOwner)));
+    for change in [
+        OperatorChange::Role(Some(Role::Admin), Some(vec![app])),
+        OperatorChange::Role(Some(Role::Admin), Some(vec![app])),
+        OperatorChange::Disable,
+        OperatorChange::Disable,
+        OperatorChange::Enable,
+        OperatorChange::Role(None, Some(vec![app])),
+    ] {
+        service.change_operator(&by, ben, change).await.unwrap();
+    }
+    let mut log = deployment_log(&harness).await;
+    let mut invited = Vec::new();
+    for (kind, _, data) in &mut log {
+        match kind.as_str() {
+            "operator.invited" => invited.push(data["operator_link_id"].take()),
+            "operator.signed_in" => data["session_id"] = json!(null),
+            _ => {}
+        }
+    }
+    assert!(
+        invited
+            .iter()
+            .all(|id| id.as_str().unwrap().starts_with("inv_"))
+    );
+    let (ann, ben_id, app) = (owner.to_string(), ben.to_string(), app.to_string());
+    let (ann_did, ben_did) = (Actor::Operator(owner), Actor::Operator(ben));
+    let row = |kind: &str, actor: Actor, data: Value| (format!("operator.{kind}"), actor, data);
+    let one = |kind: &str, actor: Actor| row(kind, actor, json!({"user_id": ben_id}));
+    let factor = json!({"type": "password", "delivery_channel": "password"});
+    let changed = |role| json!({"user_id": ben_id, "role": role, "app_ids": [app]});
+    let expected = [
+        row(
+            "invited",
+            Actor::Cli,
+            json!({"operator_link_id": null, "role": "owner", "app_ids": null}),
+        ),
+        row(
+            "joined",
+            ann_did,
+            json!({"user_id": ann, "role": "owner", "app_ids": null}),
+        ),
+        row(
+            "invited",
+            Actor::Cli,
+            json!({"operator_link_id": null, "role": "viewer", "app_ids": [app]}),
+        ),
+        row("joined", ben_did, changed(Some("viewer"))),
+        row(
+            "sign_in_failed",
+            Actor::System,
+            json!({"user_id": ben_id, "method": "password", "reason": "wrong", "count": null}),
+        ),
+        row(
+            "signed_in",
+            ben_did,
+            json!({"user_id": ben_id, "session_id": null, "factor": factor}),
+        ),
+        row("role_changed", ann_did, changed(Some("admin"))),
+        one("disabled", ann_did),
+        one("enabled", ann_did),
+        one("removed", ann_did),
+    ];
+    for (found, expected) in log.iter().zip(&expected) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(log.len(), expected.len());
+    // The failure is not told a second time under the name that Apps know.
+    let query = ListEvents::default();
+    let all = service.list_deployment_events(Principal::cli(), &query);
+    let all = all.await.unwrap().events;
+    assert!(
+        !all.iter()
+            .any(|event| event.event.kind == EventKind::SignInFailed)
+    );
 }

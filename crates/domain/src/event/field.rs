@@ -4,10 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::api_key::{ApiKeyKind, Scope};
 use crate::ids::{
-    ApiKeyId, AuditEntryId, EmailId, EventId, Id, PhoneNumberId, ProviderLinkId, RedirectUrlId,
-    SessionId, SigningKeyId, TotpId, UserId, WalletId, WebauthnCredentialId, WebhookEndpointId,
+    ApiKeyId, AppId, AuditEntryId, EmailId, EventId, Id, ManagementKeyId, OperatorLinkId,
+    PhoneNumberId, ProviderLinkId, RedirectUrlId, SessionId, SigningKeyId, TotpId, UserId,
+    WalletId, WebauthnCredentialId, WebhookEndpointId,
 };
 use crate::message::{Channel, JobEnd, MessageKind};
+use crate::operator::Role;
 use crate::provider::ProviderName;
 use crate::redirect::RedirectKind;
 use crate::session::Proof;
@@ -92,8 +94,8 @@ macro_rules! ids {
 }
 
 ids! {
-    ApiKeyId AuditEntryId EmailId EventId PhoneNumberId ProviderLinkId RedirectUrlId SessionId SigningKeyId TotpId
-    WebauthnCredentialId WebhookEndpointId
+    ApiKeyId AuditEntryId EmailId EventId ManagementKeyId OperatorLinkId PhoneNumberId ProviderLinkId RedirectUrlId SessionId
+    SigningKeyId TotpId WebauthnCredentialId WebhookEndpointId
 }
 
 impl Field for UserId {
@@ -120,14 +122,20 @@ impl Field for WalletId {
     }
 }
 
-impl Field for Vec<SessionId> {
-    const KIND: FieldKind = FieldKind::Ids(SessionId::PREFIX);
+macro_rules! lists {
+    ($($id:ident)*) => {
+        $(impl Field for Vec<$id> {
+            const KIND: FieldKind = FieldKind::Ids($id::PREFIX);
 
-    fn value(&self) -> Value {
-        let ids = self.iter().take(MAX_IDS);
-        ids.map(|id| Value::from(id.to_string())).collect()
-    }
+            fn value(&self) -> Value {
+                let ids = self.iter().take(MAX_IDS);
+                ids.map(|id| Value::from(id.to_string())).collect()
+            }
+        })*
+    };
 }
+
+lists! { AppId SessionId }
 
 impl Field for u64 {
     const KIND: FieldKind = FieldKind::Count;
@@ -213,7 +221,7 @@ macro_rules! named {
     };
 }
 
-named! { ApiKeyKind Channel MessageKind RedirectKind WalletType }
+named! { ApiKeyKind Channel MessageKind RedirectKind Role WalletType }
 
 impl Field for Vec<Scope> {
     const KIND: FieldKind = FieldKind::SomeOf(words_of!(Scope));

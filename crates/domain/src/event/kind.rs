@@ -13,10 +13,12 @@ use super::words::{
 use crate::Invalid;
 use crate::api_key::{ApiKeyKind, Scope};
 use crate::ids::{
-    ApiKeyId, AuditEntryId, EmailId, EventId, PhoneNumberId, ProviderLinkId, RedirectUrlId,
-    SessionId, SigningKeyId, TotpId, UserId, WalletId, WebauthnCredentialId, WebhookEndpointId,
+    ApiKeyId, AppId, AuditEntryId, EmailId, EventId, ManagementKeyId, OperatorLinkId,
+    PhoneNumberId, ProviderLinkId, RedirectUrlId, SessionId, SigningKeyId, TotpId, UserId,
+    WalletId, WebauthnCredentialId, WebhookEndpointId,
 };
 use crate::message::{Channel, JobEnd, MessageKind};
+use crate::operator::Role;
 use crate::provider::ProviderName;
 use crate::redirect::RedirectKind;
 use crate::session::Proof;
@@ -151,6 +153,17 @@ events! {
     always webhook_endpoint_disabled WebhookEndpointDisabled "webhook_endpoint.disabled" "A webhook endpoint was disabled: it failed for days (`failing`), returned 410 (`gone`), or an operator disabled it." (webhook_endpoint_id: WebhookEndpointId, reason: DisabledReason);
     always webhook_endpoint_enabled WebhookEndpointEnabled "webhook_endpoint.enabled" "A webhook endpoint was enabled again." (webhook_endpoint_id: WebhookEndpointId);
     always webhook_endpoint_secret_rotated WebhookEndpointSecretRotated "webhook_endpoint.secret_rotated" "A new signing secret was created for a webhook endpoint." (webhook_endpoint_id: WebhookEndpointId);
+
+    always operator_invited OperatorInvited "operator.invited" "A link was created with which an operator joins; `app_ids` is null for every App." (operator_link_id: OperatorLinkId, role: Role, app_ids: Option<Vec<AppId>>);
+    always operator_joined OperatorJoined "operator.joined" "An operator joined with this role." (user_id: UserId, role: Role, app_ids: Option<Vec<AppId>>);
+    always operator_role_changed OperatorRoleChanged "operator.role_changed" "An operator got a role in some Apps, or in every App (`app_ids` null); `role` is null if it was taken away." (user_id: UserId, role: Option<Role>, app_ids: Option<Vec<AppId>>);
+    always operator_disabled OperatorDisabled "operator.disabled" "An operator was disabled and can no longer sign in." (user_id: UserId);
+    always operator_enabled OperatorEnabled "operator.enabled" "A disabled operator was enabled and can sign in again." (user_id: UserId);
+    always operator_removed OperatorRemoved "operator.removed" "An operator was removed with all factors." (user_id: UserId);
+    always operator_signed_in OperatorSignedIn "operator.signed_in" "An operator signed in to the console. Without a second factor, the session opens nothing but enrolment." (user_id: UserId, session_id: SessionId, factor: Proof);
+    always operator_sign_in_failed OperatorSignInFailed "operator.sign_in_failed" "A sign-in to the console failed. If `count` is set, the event stands for that many further failures within a minute." (user_id: Option<UserId>, method: Method, reason: FailReason, count: Option<u64>);
+    always management_key_created ManagementKeyCreated "management_key.created" "A management key was created; `app_ids` is null for every App." (management_key_id: ManagementKeyId, app_ids: Option<Vec<AppId>>);
+    always management_key_revoked ManagementKeyRevoked "management_key.revoked" "A management key was revoked." (management_key_id: ManagementKeyId);
 
     always log_restarted LogRestarted "log.restarted" "The database was rolled back: events after `lost_after` are lost, and this event is the first of a new log." (previous_log: u64, lost_after: Option<EventId>);
 }

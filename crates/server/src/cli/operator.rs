@@ -5,20 +5,22 @@ mod sign_in;
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
+use vestry_app::delivery::events::{EventPage, ListEvents, ListEventsError};
 use vestry_app::operators::{
     Handover, ListedOperator, NewOperatorLink, OperatorChange, OperatorLookup,
 };
 use vestry_app::{Principal, Service};
 use vestry_domain::Timestamp;
-use vestry_domain::ids::{AppId, UserId};
+use vestry_domain::event::kinds;
+use vestry_domain::ids::{AppId, EventId, UserId};
 use vestry_domain::operator::{Grants, OperatorLink, Role};
 use vestry_edge::views::{InvitationView, OperatorView};
 
 use self::sign_in::SignIn;
 use super::args::customers_app;
 use super::installation::Installation;
-use crate::failure::Failure;
+use crate::failure::{Context, Failure};
 use crate::output::{Output, date, table};
 
 /// The word for every App.
@@ -77,6 +79,30 @@ Examples:
     /// It replaces the password, not the second factor. Operators join by a link first.
     #[command(subcommand)]
     SignIn(SignIn),
+    /// Show events about operators and management keys, newest first
+    ///
+    /// The events of the built-in App: who was invited, joined, signed in or failed to, and which keys were created. The service writes new
+    /// events to this log within a second while it runs.
+    #[command(after_help = "\
+Examples:
+  vestry operator events --types operator.sign_in_failed
+  vestry operator events --types 'management_key.*,operator.joined' --limit 1000
+  vestry operator events --after event_…")]
+    Events(Log),
+}
+
+/// A part of the log.
+#[derive(Debug, Args)]
+pub(crate) struct Log {
+    /// Event types or group.* [default: all]
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    types: Vec<String>,
+    /// Continue with events older than this one (event_…)
+    #[arg(long, value_name = "ID")]
+    after: Option<EventId>,
+    /// Maximum number of events, 10 to 1000 [default: 100]
+    #[arg(long, value_name = "NUMBER")]
+    limit: Option<i64>,
 }
 
 /// An operator.
@@ -221,6 +247,15 @@ impl Operator {
                 Ok(link(&made, "sets up new factors"))
             }
             Self::SignIn(command) => command.run(&service).await,
+            Self::Events(log) => {
+                let page = service.list_deployment_events(by, &log.query()?).await;
+                events(&page.map_err(|error| match error {
+                    ListEventsError::CursorUnknown => {
+                        Failure::new("--after: this event has expired or was never in this log")
+                    }
+                    ListEventsError::Common(refusal) => refusal.into(),
+                })?)
+            }
         }
     }
 }
@@ -232,6 +267,45 @@ impl Who {
             Err(_address) => OperatorLookup::Email(self.operator.clone()),
         }
     }
+}
+
+impl Log {
+    fn query(&self) -> Result<ListEvents, Failure> {
+        let kinds = kinds(self.types.iter().map(String::as_str));
+        Ok(ListEvents {
+            after: self.after,
+            limit: self.limit,
+            kinds: kinds.map_err(|invalid| Failure::usage(invalid.message))?,
+            descending: true,
+            ..ListEvents::default()
+        })
+    }
+}
+
+/// The output of a page of events: the same objects as in the API.
+fn events(page: &EventPage) -> Result<Output, Failure> {
+    let objects: Result<Vec<Value>, _> = page
+        .events
+        .iter()
+        .map(|event| serde_json::from_str(&event.json()?))
+        .collect();
+    let objects = objects.context("an event cannot be shown")?;
+    let rows = page.events.iter().map(|event| {
+        let event = &event.event;
+        [
+            date(event.created_at),
+            event.kind.to_string(),
+            event.actor.to_string(),
+            event.data.clone(),
+        ]
+    });
+    let text = table(["AT", "EVENT", "BY", "DATA"], rows, "No events.");
+    let document = json!({
+        "events": objects,
+        "has_more": page.has_more,
+        "next_after": page.next_after,
+    });
+    Ok(Output::new(document, text))
 }
 
 async fn changed(

@@ -9,6 +9,7 @@ use vestry_contract::provider::{CLIENT_ID, ProviderServer, Shape};
 use crate::on_both_databases;
 use crate::support::client;
 use crate::support::installation::{Installation, text};
+use crate::support::poll::until;
 
 on_both_databases! {
     /// From `vestry operator create` to the removal of the operator.
@@ -116,6 +117,23 @@ async fn an_operator_joins_and_leaves(installation: Installation) {
         .send();
     assert_eq!(page.await.unwrap().status(), 303, "the session has ended");
     admin(&installation, &["operator", "unlock", "ann@example.com"]);
+
+    // E-1: the running service has written the events into the log.
+    let events = ["operator", "events", "--types", "operator.*"];
+    let mut log = json!(null);
+    until(async || {
+        log = admin(&installation, &events);
+        log["events"].as_array().unwrap().len() == 3
+    })
+    .await;
+    let found: Vec<_> = log["events"].as_array().unwrap().iter().collect();
+    let types: Vec<_> = found.iter().map(|event| text(event, "type")).collect();
+    let expected = ["operator.invited", "operator.joined", "operator.invited"];
+    assert_eq!(types, expected);
+    assert_eq!(found[1]["actor"]["type"], "operator");
+    assert_eq!(found[2]["actor"]["type"], "cli");
+    let page = block_in_place(|| installation.run(&events)).done().stdout;
+    assert!(page.contains("operator.joined"), "{page}");
     server.process.stop().await;
 }
 

@@ -577,7 +577,7 @@ async fn links_work_once_and_in_their_time(api: &Api) {
     browser.get(path).await.shows(400, invalid);
 }
 
-fn request() -> ConsoleRequest {
+pub(crate) fn request() -> ConsoleRequest {
     ConsoleRequest {
         id: "req_test".into(),
         client: Some("192.0.2.7".parse().unwrap()),

@@ -13,15 +13,23 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use vestry_app::Principal;
+use vestry_app::delivery::events::ListEvents;
 use vestry_app::identity::users::Imported;
+use vestry_app::operators::{Handover, NewManagementKeyFields, OperatorChange};
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Resume};
 use vestry_contract::browser::Browser;
 use vestry_contract::sealing::Recipient;
 use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::code::FAILURES_BEFORE_WAIT;
 use vestry_domain::event::EventKind::{self, *};
+use vestry_domain::event::kinds;
+use vestry_domain::ids::AppId;
+use vestry_domain::management_key::Rights;
+use vestry_domain::management_scope::ManagementScope;
+use vestry_domain::operator::{Grants, Role};
 use vestry_domain::provider::ConnectionSettings;
 use vestry_domain::redirect::RedirectKind;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
 use vestry_store_sql::SqlStore;
@@ -30,7 +38,8 @@ use crate::attacks::people::{
     Authenticator, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Person, Pocket, assertion, link_to,
     passkey, texted, with_password,
 };
-use crate::events::event_log;
+use crate::console::request as console_request;
+use crate::events::{assert_described, event_log};
 use crate::flows::{sent, signed_in, verified};
 use crate::harness::{Api, described, on_both, operator};
 use crate::oauth;
@@ -116,6 +125,7 @@ async fn ev_c2_e_1_every_type_is_caused_and_emitted(api: &Api) {
     wallets_come_and_go(&mut witness).await;
     a_mail_is_refused(&mut witness).await;
     what_is_told_on_demand(&mut witness).await;
+    operators_come_and_go(&mut witness).await;
 
     let elsewhere: BTreeSet<_> = ELSEWHERE.iter().map(|(kind, ..)| *kind).collect();
     let both: Vec<_> = witness.caused.intersection(&elsewhere).collect();
@@ -644,6 +654,90 @@ async fn what_is_told_on_demand(witness: &mut Witness<'_>) {
     link_to(api, "/v1/auth/passwords/reset/begin", "rosa@example.com").await;
     let expected = [PasswordResetRequested, MessageSent];
     witness.sees("a link for a password", &expected, &[]).await;
+}
+
+/// The types of the built-in App's log.
+async fn operators_come_and_go(witness: &mut Witness<'_>) {
+    let service = &witness.api.service;
+    let (cli, request) = (Principal::cli(), console_request());
+    let grants = |role, apps| Grants::new(role, apps).unwrap();
+    let mine = Some(vec![witness.api.app.id]);
+    let viewer = grants(Role::Viewer, mine.clone());
+    let made = service.invite_operator(cli, "eve@example.com", viewer, Handover::Shown);
+    let url = made.await.unwrap().url;
+    let link = url.expose().split_once("token=").unwrap().1.to_owned();
+    let link = Secret::new(link);
+    let joined = service.use_operator_link(&request, &link).await.unwrap();
+    let (eve, token) = (joined.user_id, joined.token);
+    let session = service.operator_session(&request, &token).await.unwrap();
+    let password = |text: &str| Secret::new(text.to_owned());
+    let set = password("correct horse battery staple");
+    service
+        .set_operator_password(&request, &session, token, set, None)
+        .await
+        .unwrap();
+    let wrong = password("incorrect horse battery");
+    let refused = service.sign_operator_in_by_password(&request, "eve@example.com", wrong);
+    refused.await.unwrap_err();
+    let right = password("correct horse battery staple");
+    let entered = service.sign_operator_in_by_password(&request, "eve@example.com", right);
+    entered.await.unwrap();
+    for change in [
+        OperatorChange::Role(Some(Role::Developer), mine),
+        OperatorChange::Disable,
+        OperatorChange::Enable,
+        OperatorChange::Remove,
+    ] {
+        service.change_operator(cli, eve, change).await.unwrap();
+    }
+    let key = NewManagementKeyFields {
+        name: "terraform".to_owned(),
+        rights: Rights::new(
+            None,
+            vec![Environment::Test],
+            vec![ManagementScope::AppsRead],
+            None,
+        )
+        .unwrap(),
+        expires_at: service.machine_time() + Seconds(60),
+    };
+    let key = service.create_management_key(cli, key).await.unwrap();
+    service
+        .revoke_management_key(cli, key.record.id)
+        .await
+        .unwrap();
+
+    service.sequence_all().await.unwrap();
+    let types = ["operator.*", "management_key.*"];
+    let query = ListEvents {
+        kinds: kinds(types).unwrap(),
+        ..ListEvents::default()
+    };
+    let log = service.list_deployment_events(cli, &query).await.unwrap();
+    let events = log.events.iter().map(|event| event.json().unwrap());
+    let events: Vec<Value> = events
+        .map(|event| serde_json::from_str(&event).unwrap())
+        .collect();
+    for event in &events {
+        assert_described(event);
+        assert_eq!(event["app_id"], AppId::BUILT_IN.to_string());
+    }
+    let found: Vec<EventKind> = events.iter().map(kind).collect();
+    let expected = [
+        OperatorInvited,
+        OperatorJoined,
+        OperatorSignInFailed,
+        OperatorSignedIn,
+        OperatorRoleChanged,
+        OperatorDisabled,
+        OperatorEnabled,
+        OperatorRemoved,
+        ManagementKeyCreated,
+        ManagementKeyRevoked,
+    ];
+    assert_eq!(found, expected);
+    witness.caused.extend(found);
+    witness.sees("in the log of no App", &[], &[]).await;
 }
 
 /// E-8: ten failures a minute are emitted individually, and the rest as a count at the end of the minute.

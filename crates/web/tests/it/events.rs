@@ -61,7 +61,7 @@ pub(crate) async fn event_log(api: &Api, client: &Client<'_>) -> Vec<Value> {
 }
 
 /// Asserts that the event's data has the fields of its type, and no others (E-5).
-fn assert_described(event: &Value) {
+pub(crate) fn assert_described(event: &Value) {
     let kind: EventKind = event["type"].as_str().unwrap().parse().unwrap();
     let data = event["data"].as_object().unwrap();
     let mut found: Vec<_> = data.keys().map(String::as_str).collect();

@@ -308,12 +308,15 @@ impl Service {
             return Ok(None);
         };
         let id = self.new_id(now);
-        let fact = Fact::session_created(sign_in.user_id, id, sign_in.factor.proof.clone());
+        let (user, proof) = (sign_in.user_id, sign_in.factor.proof.clone());
+        let fact = Fact::session_created(user, id, proof.clone());
         let mut session = Session::start(id, caller.world, sign_in, length, limits, now);
         session.permissions = session_request.permissions.clone().unwrap_or_default();
         check_size(&session, "permissions")?;
         tx.sessions().insert(&session, &hash).await?;
         self.emit(&mut *tx, caller, [fact]).await?;
+        self.emit_sign_in_of_operator(tx, caller, user, id, proof)
+            .await?;
         Ok(Some((session, token)))
     }
 
