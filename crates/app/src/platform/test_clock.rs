@@ -4,6 +4,7 @@
 //! Message delivery, worker leases and signing keys follow the machine's time.
 
 use vestry_domain::app::App;
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::ids::AppId;
 use vestry_domain::test_clock::{ClockChange, Mode, TestClock};
 use vestry_domain::{Environment, Timestamp, World};
@@ -69,19 +70,38 @@ impl Service {
         loop {
             let app = self.app_of_test(caller).await?;
             let changed = change(&app.test_clock, self.ports.clock.machine())?;
-            if retried(|| self.store_test_clock(&app, &changed)).await? {
+            if retried(|| self.store_test_clock(caller, &app, &changed)).await? {
                 self.test_clocks.follow(app.id, changed);
                 return Ok(self.reading(&changed));
             }
         }
     }
 
-    async fn store_test_clock(&self, app: &App, clock: &TestClock) -> Result<bool, Fault> {
-        let mut tx = self.ports.store.begin().await?;
+    async fn store_test_clock(
+        &self,
+        caller: &Caller,
+        app: &App,
+        clock: &TestClock,
+    ) -> Result<bool, Fault> {
+        // The App's own tests move the clock often, and with their key.
+        let is_recorded = caller.key().is_none();
+        let world = caller.world;
+        let mut tx = self.begin_change_if(is_recorded, world).await?;
         let apps = tx.apps();
-        let swapped = apps.swap_test_clock(app.id, &app.test_clock, clock).await?;
-        tx.commit().await?;
-        Ok(swapped)
+        if !apps.swap_test_clock(app.id, &app.test_clock, clock).await? {
+            return Ok(false);
+        }
+        if is_recorded {
+            let reading = self.reading(clock);
+            let detail = Detail::default()
+                .with("now", reading.now.unix())
+                .with("frozen", reading.frozen)
+                .with("set", reading.is_set);
+            let (action, subject) = (ControlAction::TestClockSet, Subject::world(&world));
+            tx.note(self.done(&caller.into(), action, subject, &detail));
+        }
+        tx.commit_with_any().await?;
+        Ok(true)
     }
 
     async fn app_of_test(&self, caller: &Caller) -> Result<App, TestEnvError> {

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use vestry_domain::action::Action;
 use vestry_domain::app::{App, NamedEvents};
 use vestry_domain::audit::control::{ControlAction, Detail};
-use vestry_domain::event::{ChangedFields, EventKind, Fact, sample};
+use vestry_domain::event::{ChangedFields, EventKind, Fact, TEST, sample};
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::{EventId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
@@ -603,6 +603,10 @@ impl Service {
         let secrets = opened_secrets(&*self.ports.sealer, &secrets);
         let secrets = secrets.await.map_err(Fault::from)?;
         let request = webhook_request(&endpoint.url, &secrets, event, now, body, []);
+        let detail = Detail::default().with("type", kind.map_or(TEST, EventKind::as_str));
+        let (source, action) = (by.at(endpoint.world), ControlAction::WebhookEndpointTest);
+        self.record_change(self.done(&source, action, id, &detail))
+            .await?;
         let begun = Instant::now();
         let answer = sender.send(request).await;
         Ok(Trial {

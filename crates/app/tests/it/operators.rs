@@ -17,6 +17,7 @@ use vestry_app::platform::AppChange;
 use vestry_app::platform::webhooks::{EndpointChange, NewEndpoint, Replayed, Resume};
 use vestry_app::wallets::ListWallets;
 use vestry_app::{Caller, Principal, Refusal, Service};
+use vestry_contract::race::race;
 use vestry_domain::action::Action;
 use vestry_domain::api_key::{ApiKeyKind, KeyField, KeyFields, Restriction};
 use vestry_domain::audit::control::ControlAction;
@@ -34,7 +35,7 @@ use vestry_domain::{Environment, Secret, World, totp};
 use vestry_ports::store::Store;
 
 use crate::audit::findings;
-use crate::changes::written;
+use crate::changes::{detail, written};
 use crate::harness::Harness;
 use crate::totps::decoded;
 
@@ -839,4 +840,77 @@ async fn e_1_changes_of_operators_emit_events() {
         !all.iter()
             .any(|event| event.event.kind == EventKind::SignInFailed)
     );
+}
+
+/// AUD-1, OPR-7: an operator's view of a live user has one entry an hour, for each operator and user; any other read has none.
+#[tokio::test]
+async fn aud_1_opr_7_a_view_of_a_user_is_recorded_once_an_hour() {
+    let harness = Harness::new().await;
+    let service = &harness.service;
+    let live = harness.live().await;
+    let [ada, bob] = ["ada@example.com", "bob@example.com"];
+    let (ada, bob) = (
+        harness.walletless(&live, ada).await,
+        harness.walletless(&live, bob).await,
+    );
+    let world = harness.world(Environment::Live);
+    let before = written(&harness, world).await.len();
+    let seen = async || {
+        let new = written(&harness, world).await.split_off(before);
+        let seen = new.into_iter().map(|entry| {
+            assert_eq!(entry.event.action, ControlAction::UserView);
+            assert_eq!(detail(&entry), json!({"ip": "192.0.2.7"}));
+            assert_eq!(entry.event.request_id.as_deref(), Some("req_test"));
+            (entry.event.actor, entry.event.subject)
+        });
+        seen.collect::<Vec<_>>()
+    };
+    let developer = grants(Role::Developer, Some(harness.app.id));
+    let (ann, token) = joined(&harness, "ann@example.com", grants(Role::Owner, None)).await;
+    let (ben, ben_token) = joined(&harness, "ben@example.com", developer).await;
+    let caller = async |token, world| {
+        let by = principal(&harness, token).await;
+        service.caller(&by, world).await.unwrap()
+    };
+    let in_test = caller(&token, harness.world(Environment::Test)).await;
+    let (by_ann, by_ben) = (caller(&token, world).await, caller(&ben_token, world).await);
+    // The App's own key is no operator, and an unknown user is not seen.
+    service.get_user(&live, ada).await.unwrap();
+    let unknown = UserId::new(harness.now(), [9; 16]);
+    let missing = service.get_user(&by_ann, unknown).await;
+    assert!(matches!(missing, Err(Refusal::NotFound("user"))));
+    assert_eq!(seen().await, []);
+
+    // Parallel reads in two processes are one view.
+    let processes = [Arc::clone(service), harness.other_process()];
+    let reads = (0..10).map(|number| {
+        let (service, by) = (Arc::clone(&processes[number % 2]), by_ann.clone());
+        async move { service.get_user(&by, ada).await }
+    });
+    let reads = race(reads).await;
+    assert!(reads.iter().all(Result::is_ok), "{reads:?}");
+    let ann_saw = |user: UserId| (Actor::Operator(ann), user.into());
+    assert_eq!(seen().await, [ann_saw(ada)]);
+    service.get_user(&by_ann, bob).await.unwrap();
+    service.get_user(&by_ben, bob).await.unwrap();
+    let all = [
+        ann_saw(ada),
+        ann_saw(bob),
+        (Actor::Operator(ben), bob.into()),
+    ];
+    assert_eq!(seen().await, all);
+    harness.pass(59 * 60);
+    service.get_user(&by_ann, ada).await.unwrap();
+    assert_eq!(seen().await, all);
+    harness.pass(60);
+    service.get_user(&by_ann, ada).await.unwrap();
+    assert_eq!(seen().await.len(), 4);
+
+    // A test environment has no real users.
+    let test = harness.test().await;
+    let eve = harness.walletless(&test, "eve@example.com").await;
+    let world = harness.world(Environment::Test);
+    let before = written(&harness, world).await.len();
+    service.get_user(&in_test, eve).await.unwrap();
+    assert_eq!(written(&harness, world).await.len(), before);
 }

@@ -344,6 +344,14 @@ pub(crate) async fn joined(api: &Api, email: &str, role: &str, app: Option<AppId
     joined.unwrap().user_id.to_string()
 }
 
+/// An operator with both factors, as a principal.
+pub(crate) async fn principal(api: &Api, email: &str, role: Role, app: Option<AppId>) -> Principal {
+    let (browser, _) = operator(api, email, grants(role, app)).await;
+    let token = Secret::new(browser.session().unwrap().to_owned());
+    let session = api.service.operator_session(&request(), &token).await;
+    session.unwrap().principal().unwrap()
+}
+
 async fn id_of(api: &Api, email: &str) -> UserId {
     let lookup = OperatorLookup::Email(email.to_owned());
     let found = api.service.find_operator(Principal::cli(), &lookup).await;

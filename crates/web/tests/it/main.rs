@@ -34,6 +34,7 @@ mod magic_links;
 mod management;
 mod management_repeats;
 mod oauth;
+mod operator_trail;
 mod otps;
 mod passkeys;
 mod password_reset;

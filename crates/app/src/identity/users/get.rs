@@ -1,17 +1,24 @@
 //! `GET users/{user_id}`: returns a user with everything attached to it.
 
 use vestry_domain::action::Action;
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::ids::UserId;
+use vestry_domain::limits::Limit;
 use vestry_domain::passkey::Passkey;
 use vestry_domain::provider::ProviderLink;
 use vestry_domain::totp::Totp;
 use vestry_domain::user::UserProfile;
 use vestry_domain::wallet::Wallet;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::WholeUser;
 
+use crate::kernel::fault::retried;
 use crate::wallets::authenticate_wallets;
 use crate::{Caller, Fault, Refusal, Service};
+
+/// The counter of recorded views, by operator and user.
+const VIEWS: &str = "user_view";
+const ONE_VIEW: Limit = Limit::per_hour(1);
 
 /// A user with identifiers and wallets.
 #[derive(Debug, Clone)]
@@ -38,9 +45,34 @@ impl Service {
     pub async fn get_user(&self, caller: &Caller, id: UserId) -> Result<FullUser, Refusal> {
         caller.authorize(Action::GetUser)?;
         let id = caller.visible_user(id);
-        self.full_user(&caller.world, id)
-            .await?
-            .ok_or(Refusal::NotFound("user"))
+        let user = self.full_user(&caller.world, id).await?;
+        let user = user.ok_or(Refusal::NotFound("user"))?;
+        if let Some(operator) = caller.principal.as_operator()
+            && caller.world.environment == Environment::Live
+        {
+            retried(|| self.note_view(caller, operator.user_id, id)).await?;
+        }
+        Ok(user)
+    }
+
+    /// Records that an operator read a user, unless it was recorded in the last hour. The counter decides between parallel reads.
+    async fn note_view(
+        &self,
+        caller: &Caller,
+        operator: UserId,
+        user: UserId,
+    ) -> Result<(), Fault> {
+        let world = caller.world;
+        let mut tx = self.begin_change([world]).await?;
+        let (pair, now) = (format!("{operator}:{user}"), self.machine_time());
+        let quotas = tx.quotas();
+        let verdict = quotas.consume(&world, VIEWS, &pair, ONE_VIEW, now).await?;
+        if !verdict.admitted {
+            return Ok(());
+        }
+        let (action, detail) = (ControlAction::UserView, Detail::default());
+        tx.note(self.done(&caller.into(), action, user, &detail));
+        tx.commit().await
     }
 
     pub(crate) async fn full_user(
