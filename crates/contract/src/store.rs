@@ -329,6 +329,7 @@ macro_rules! store_suite {
                 an_endpoint_is_disabled_and_enabled_once
                 parallel_switches_of_an_endpoint_succeed_once
                 enabled_endpoints_are_found
+                endpoints_are_locked_in_one_order
                 wh_12_nothing_waits_for_an_endpoint_that_is_removed
                 an_endpoint_is_locked_in_its_world
                 a_removed_endpoint_takes_its_secrets_along

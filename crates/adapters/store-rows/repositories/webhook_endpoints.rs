@@ -87,6 +87,8 @@ impl WebhookEndpoints for Unit {
     async fn hold_enabled(&mut self, world: &World) -> StoreResult<Vec<Endpoint>> {
         let query = in_world!(webhook_endpoints, world)
             .filter(webhook_endpoints::disabled_reason.is_null())
+            // Row locks are taken in this order.
+            .order(webhook_endpoints::id)
             .select(EndpointRow::as_select());
         let found = dialect::for_key_share!(query).load(self.writing()?).await;
         read_all(self.done(found)?)

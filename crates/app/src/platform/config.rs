@@ -313,7 +313,18 @@ impl Service {
     ) -> Result<(), Refusal> {
         let world = section.world;
         let endpoints = known.endpoints_of(world);
-        for (before, after) in counterparts(&known.hooks(world), &section.hooks()) {
+        let pairs = counterparts(&known.hooks(world), &section.hooks());
+        let before = pairs.iter().filter_map(|(before, _)| *before);
+        let mut ids: Vec<_> = before
+            .filter_map(|index| endpoints.get(index))
+            .map(|endpoint| endpoint.id)
+            .collect();
+        ids.sort_unstable();
+        // In the order in which the sequencer holds them.
+        for id in ids {
+            tx.webhook_endpoints().lock(&world, id).await?;
+        }
+        for (before, after) in pairs {
             let before = before.and_then(|index| endpoints.get(index));
             let after = after.and_then(|index| section.endpoints.get(index));
             match (before, after) {

@@ -8,7 +8,7 @@ use vestry_domain::webhook::{DisabledReason, Endpoint, EndpointUrl, EventTypes, 
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Changed, Failures, Store};
 
-use super::stage::Stage;
+use super::stage::{Stage, works};
 use crate::race::{count, race};
 use crate::samples::other_environment;
 
@@ -47,12 +47,10 @@ impl Stage {
     }
 
     async fn enabled_endpoints(&self, world: World) -> Vec<Endpoint> {
-        let mut enabled = in_tx!(self.store, |tx| tx
+        in_tx!(self.store, |tx| tx
             .webhook_endpoints()
             .hold_enabled(&world)
-            .await);
-        enabled.sort_by_key(|endpoint| endpoint.id);
-        enabled
+            .await)
     }
 }
 
@@ -523,6 +521,42 @@ pub async fn enabled_endpoints_are_found(store: Arc<dyn Store>) {
         }
     }
     assert_eq!(stage.enabled_endpoints(world).await, enabled);
+}
+
+/// Locking endpoints one by one, in the order of their ids, does not deadlock with a sequencer that holds all of them.
+pub async fn endpoints_are_locked_in_one_order(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut endpoints: Vec<_> = (0..6)
+        .map(|_| Endpoint {
+            last_success_at: None,
+            ..stage.samples.endpoint(world)
+        })
+        .collect();
+    endpoints.sort_by_key(|endpoint| endpoint.id);
+    for endpoint in endpoints.iter().rev() {
+        assert!(add(&stage.store, endpoint).await);
+    }
+    let ids: Vec<_> = endpoints.iter().map(|endpoint| endpoint.id).collect();
+    for _ in 0..20 {
+        let tasks = (0..6).map(|number| {
+            let (store, ids) = (Arc::clone(&stage.store), ids.clone());
+            async move {
+                let mut tx = works(store.begin().await);
+                if number % 2 == 0 {
+                    for id in &ids {
+                        assert!(works(tx.webhook_endpoints().lock(&world, *id).await));
+                    }
+                } else {
+                    let held = works(tx.webhook_endpoints().hold_enabled(&world).await);
+                    let held: Vec<_> = held.iter().map(|endpoint| endpoint.id).collect();
+                    assert_eq!(held, ids);
+                }
+                works(tx.commit().await);
+            }
+        });
+        race(tasks).await;
+    }
 }
 
 /// WH-12: no delivery or replay created during the removal of its endpoint is left pending.

@@ -55,7 +55,8 @@ pub trait WebhookEndpoints: Send {
     -> StoreResult<Option<Endpoint>>;
     /// All endpoints of an App, by environment, oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<Endpoint>>;
-    /// Returns the enabled endpoints of a world and protects them from removal until the transaction ends.
+    /// Returns the enabled endpoints of a world, oldest first, and protects them from removal until the transaction ends. They are locked in
+    /// the order of their ids, in which any other caller must lock several endpoints of a world.
     async fn hold_enabled(&mut self, world: &World) -> StoreResult<Vec<Endpoint>>;
     /// Locks an endpoint until the transaction ends; `false` if there is none.
     async fn lock(&mut self, world: &World, id: WebhookEndpointId) -> StoreResult<bool>;

@@ -25,6 +25,7 @@ on_both! {
     mg_6_each_change_is_recorded_like_a_single_one
     mg_6_of_parallel_writers_with_one_etag_one_succeeds
     mg_6_no_single_change_is_lost_to_a_document
+    mg_6_documents_change_endpoints_beside_the_sequencer
     a_new_provider_works_once_its_secret_is_set
     a_new_endpoint_has_a_secret_that_rotation_shows
     an_endpoint_is_kept_whatever_the_order_of_the_document
@@ -103,6 +104,39 @@ async fn entries(api: &Api, app: AppId) -> Vec<String> {
     }
     all.sort();
     all
+}
+
+/// MG-6: documents that change, remove and add several endpoints are applied while events are addressed to these endpoints.
+async fn mg_6_documents_change_endpoints_beside_the_sequencer(api: &Api) {
+    let app = new_app(&api.service).await;
+    let document = |round: usize| {
+        let types = ["user.created", "redirect_url.*"];
+        let hooks = (0..6).filter(|number| !(number + round).is_multiple_of(6));
+        let hooks = hooks.map(|number| {
+            json!({
+                "url": format!("https://{number}.example/hook"),
+                "types": [types[(number + round) % 2]],
+            })
+        });
+        let hooks: Vec<_> = hooks.collect();
+        let urls = [json!({"kind": "login", "url": format!("https://{round}.example/in")})];
+        config(json!({"live": {"redirect_urls": urls, "webhook_endpoints": hooks}}))
+    };
+    apply(&api.service, app, &document(0)).await;
+    let other = api.other_process(&api.clock).await;
+    let writes = async {
+        for round in 1..20 {
+            let wanted = document(round);
+            let applied = apply(&api.service, app, &wanted).await;
+            assert_eq!(export(&api.service, app).await, applied);
+        }
+    };
+    let sequencing = async {
+        for _ in 0..40 {
+            other.sequence_all().await.unwrap();
+        }
+    };
+    futures_util::join!(writes, sequencing);
 }
 
 /// A random document. With `providers` it configures some.

@@ -167,7 +167,9 @@ impl WebhookEndpoints for Work {
             let enabled = rows
                 .filter(|endpoint| endpoint.world == *world && endpoint.disabled.is_none())
                 .cloned();
-            Ok(enabled.collect())
+            let mut enabled: Vec<_> = enabled.collect();
+            enabled.sort_by_key(|endpoint| endpoint.id);
+            Ok(enabled)
         })
     }
 
