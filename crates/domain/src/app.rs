@@ -201,6 +201,8 @@ pub enum AttachedIdentifiers {
     Trusted,
 }
 
+/// Maximum number of Apps in a deployment. Apps cannot be deleted, and background work visits each.
+pub const MAX_APPS: usize = 10_000;
 /// Maximum number of domains of one App.
 const MAX_DOMAINS: usize = 20;
 /// Maximum number of origins in one list.

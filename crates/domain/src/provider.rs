@@ -19,6 +19,8 @@ pub use flow::{
 };
 pub use identity::{EmailClaims, ProvenIdentity, ProviderLink, ProviderTokens};
 
+/// Maximum number of identity providers in one environment.
+pub const MAX_PROVIDERS: usize = 50;
 /// Maximum length of a provider name.
 const MAX_NAME: usize = 32;
 

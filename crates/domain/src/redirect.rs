@@ -60,6 +60,8 @@ impl FromStr for RedirectKind {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RedirectTarget(String);
 
+/// Maximum number of redirect URLs in one environment.
+pub const MAX_URLS: usize = 500;
 const MAX_LENGTH: usize = 2048;
 /// The start of a wildcard URL.
 const PATTERN: &str = "https://*.";

@@ -75,6 +75,8 @@ pub struct SigningKey {
     pub active_from: Timestamp,
 }
 
+/// Maximum number of signing keys in one environment, with those that are no longer published.
+pub const MAX_KEYS: usize = 100;
 /// How long a new key is published before it is used: longer than any process or client caches the key set.
 pub const PUBLISHED_BEFORE_USE: Seconds = Seconds(300);
 

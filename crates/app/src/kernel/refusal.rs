@@ -70,14 +70,16 @@ pub enum Refusal {
     /// The current state does not permit the call. The message says what to do first.
     #[error("{0}")]
     NotNow(&'static str),
-    /// The user has reached the maximum for this kind of object.
-    #[error("a user can have at most {most} {kind}")]
+    /// The user, or whatever else has these objects, has reached the maximum.
+    #[error("{of} can have at most {most} {kind}")]
     LimitReached {
         /// The field that would exceed it, with its index in a list.
         param: Option<Cow<'static, str>>,
+        /// What has them, with an article.
+        of: &'static str,
         /// The kind, in the API's words.
         kind: &'static str,
-        /// The maximum per user.
+        /// The maximum.
         most: usize,
     },
     /// It is the user's last way to sign in.
@@ -112,6 +114,7 @@ impl Refusal {
     pub(crate) fn too_many_emails(param: Option<Cow<'static, str>>) -> Self {
         Self::LimitReached {
             param,
+            of: "a user",
             kind: "email addresses",
             most: MAX_EMAILS,
         }
@@ -121,8 +124,23 @@ impl Refusal {
     pub(crate) fn too_many_phone_numbers(param: Option<Cow<'static, str>>) -> Self {
         Self::LimitReached {
             param,
+            of: "a user",
             kind: "phone numbers",
             most: MAX_PHONE_NUMBERS,
+        }
+    }
+
+    /// Returns the refusal for one object too many in an environment.
+    pub(crate) const fn too_many_in_world(
+        param: &'static str,
+        kind: &'static str,
+        most: usize,
+    ) -> Self {
+        Self::LimitReached {
+            param: Some(Cow::Borrowed(param)),
+            of: "an environment",
+            kind,
+            most,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 use vestry_domain::action::Action;
-use vestry_domain::app::{self, App, AppSettings, NamedEvents};
+use vestry_domain::app::{self, App, AppSettings, MAX_APPS, NamedEvents};
 use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::{ChangedFields, Fact};
 use vestry_domain::extent::Extent;
@@ -59,6 +59,16 @@ impl Service {
     }
 
     async fn store_app(&self, by: &Principal, app: &App) -> Result<(), Refusal> {
+        // Outside the transaction, which names one App. Parallel calls can therefore exceed the maximum by their number.
+        let known = self.ports.store.read().await?.apps().list().await?;
+        if known.len() >= MAX_APPS {
+            return Err(Refusal::LimitReached {
+                param: Some("app".into()),
+                of: "a deployment",
+                kind: "Apps",
+                most: MAX_APPS,
+            });
+        }
         // Mint new keys on each retry: after losing a race with a root key rotation, the previous ones are wrapped by the old version.
         let custodian = &self.ports.custodian;
         let keys = custodian.mint_app_keys(app.id, app.created_at).await;

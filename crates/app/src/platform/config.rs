@@ -10,8 +10,8 @@ use vestry_domain::config::{
     counterparts, without_secrets,
 };
 use vestry_domain::ids::{AppId, OauthCallbackId};
-use vestry_domain::provider::{Connection, ProviderName};
-use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::provider::{Connection, MAX_PROVIDERS, ProviderName};
+use vestry_domain::redirect::{MAX_URLS, RedirectKind, RedirectTarget};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{Endpoint, EndpointUrl, EventTypes, MAX_ENDPOINTS, SealedSecret};
 use vestry_domain::{Environment, Invalid, Timestamp, World};
@@ -383,6 +383,21 @@ fn permitted(by: &Principal, app: AppId, document: &Config) -> Result<Wanted, Re
 }
 
 fn checked(world: World, section: &Section) -> Result<WantedSection, Invalid> {
+    let lengths = [
+        ("redirect_urls", section.redirect_urls.len(), MAX_URLS),
+        ("providers", section.providers.len(), MAX_PROVIDERS),
+        (
+            "webhook_endpoints",
+            section.webhook_endpoints.len(),
+            MAX_ENDPOINTS,
+        ),
+    ];
+    for (list, length, most) in lengths {
+        if length > most {
+            let message = format!("{list} can have at most {most} entries in an environment");
+            return Err(Invalid::value(list, message));
+        }
+    }
     let item = |list: &str, index: usize| format!("{list}[{index}]");
     let mut urls = Vec::new();
     let (mut seen, mut defaults) = (BTreeSet::new(), BTreeSet::new());
@@ -422,10 +437,6 @@ fn checked(world: World, section: &Section) -> Result<WantedSection, Invalid> {
         }
         seen.push(named);
         endpoints.push((url, name, types));
-    }
-    if endpoints.len() > MAX_ENDPOINTS {
-        let message = "an environment can have at most 20 webhook endpoints";
-        return Err(Invalid::value("webhook_endpoints", message));
     }
     // In the order of the plan, so that the same endpoints are kept as it says.
     endpoints.sort_by_cached_key(|(url, name, types)| entry_of(url, name.as_ref(), types));

@@ -7,7 +7,9 @@ use vestry_domain::action::Action;
 use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::event::Fact;
 use vestry_domain::extent::Extent;
-use vestry_domain::provider::{ClientSecretHint, Connection, ConnectionSettings, ProviderName};
+use vestry_domain::provider::{
+    ClientSecretHint, Connection, ConnectionSettings, MAX_PROVIDERS, ProviderName,
+};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Invalid, Secret, World};
 use vestry_ports::store::{Repositories, StoredConnection};
@@ -175,6 +177,15 @@ impl Service {
         let known = known.map(|known| known.connection);
         self.write_provider(by, &mut tx, known.as_ref(), &stored, has_new_secret)
             .await?;
+        if known.is_none() {
+            let world = stored.connection.world;
+            let all = tx.provider_connections().list(world.app_id).await?;
+            let all = all.iter().filter(|one| one.connection.world == world);
+            if all.count() > MAX_PROVIDERS {
+                let kind = "identity providers";
+                return Err(Refusal::too_many_in_world("name", kind, MAX_PROVIDERS));
+            }
+        }
         tx.commit().await?;
         Ok(stored)
     }

@@ -5,7 +5,7 @@ use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::RedirectUrlId;
-use vestry_domain::redirect::{RedirectKind, RedirectTarget};
+use vestry_domain::redirect::{MAX_URLS, RedirectKind, RedirectTarget};
 use vestry_domain::{Invalid, World};
 use vestry_ports::store::RedirectUrl;
 
@@ -52,11 +52,16 @@ impl Service {
     ) -> Result<RedirectUrl, Refusal> {
         self.app(url.world.app_id).await?;
         let (mut tx, _app) = self.begin_with_app(url.world).await?;
-        if self.insert_redirect_url(by, &mut tx, url).await? {
+        let is_new = self.insert_redirect_url(by, &mut tx, url).await?;
+        let known = tx.redirect_urls().list(url.world.app_id).await?;
+        if is_new {
+            let known = known.iter().filter(|known| known.world == url.world);
+            if known.count() > MAX_URLS {
+                return Err(Refusal::too_many_in_world("url", "redirect URLs", MAX_URLS));
+            }
             tx.commit_last(by).await?;
             return Ok(url.clone());
         }
-        let known = tx.redirect_urls().list(url.world.app_id).await?;
         let is_same = |known: &RedirectUrl| {
             (known.world, known.kind, &known.target) == (url.world, url.kind, &url.target)
         };

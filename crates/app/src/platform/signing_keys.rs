@@ -6,7 +6,7 @@ use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail};
 use vestry_domain::event::Fact;
 use vestry_domain::extent::Extent;
 use vestry_domain::ids::SigningKeyId;
-use vestry_domain::signing_key::{PUBLISHED_BEFORE_USE, SigningKey, active};
+use vestry_domain::signing_key::{MAX_KEYS, PUBLISHED_BEFORE_USE, SigningKey, active};
 use vestry_domain::{Timestamp, World};
 
 use crate::kernel::fault::retried;
@@ -152,7 +152,11 @@ impl Service {
     }
 
     async fn store_signing_key(&self, by: &Principal, key: &SigningKey) -> Result<(), Refusal> {
-        let mut tx = self.begin_change([key.world]).await?;
+        let (mut tx, _app) = self.begin_with_app(key.world).await?;
+        if tx.signing_keys().list(&key.world).await?.len() >= MAX_KEYS {
+            let kind = "signing keys";
+            return Err(Refusal::too_many_in_world("signing_key", kind, MAX_KEYS));
+        }
         tx.signing_keys().insert(key).await?;
         let fact = Fact::signing_key_rotated(key.id);
         self.emit(&mut *tx, by.at(key.world), [fact]).await?;

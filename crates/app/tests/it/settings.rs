@@ -2,12 +2,13 @@
 
 use vestry_app::{Fault, Principal, Refusal};
 use vestry_domain::Invalid;
-use vestry_domain::app::{AppSettings, AttachedIdentifiers};
+use vestry_domain::app::{App, AppSettings, AttachedIdentifiers, MAX_APPS};
 use vestry_domain::ids::{AppId, Id};
 use vestry_domain::invalid::Reason;
 use vestry_domain::passkey::UserVerification;
 use vestry_domain::session::FingerprintMatch;
 use vestry_domain::signing_key::Algorithm;
+use vestry_ports::store::Store;
 
 use crate::harness::{Harness, START};
 
@@ -27,6 +28,28 @@ async fn refused(harness: &Harness, changes: &[(&str, &str)]) -> Invalid {
         Err(Refusal::Invalid(invalid)) => invalid,
         other => panic!("{changes:?}: {other:?}"),
     }
+}
+
+/// MG-12: a deployment has a maximum of Apps.
+#[tokio::test]
+async fn mg_12_a_deployment_has_a_maximum_of_apps() {
+    let harness = Harness::new().await;
+    let create = || harness.service.create_app(Principal::cli(), "Another");
+    let mut tx = harness.fake.begin().await.unwrap();
+    for number in 1..MAX_APPS - 1 {
+        let [.., high, low] = number.to_be_bytes();
+        let app = App {
+            id: AppId::new(harness.now(), [[high, low]; 8].concat().try_into().unwrap()),
+            ..App::clone(&harness.app)
+        };
+        tx.apps().insert(&app).await.unwrap();
+    }
+    tx.commit().await.unwrap();
+    create().await.unwrap();
+    let Err(Refusal::LimitReached { param, most, .. }) = create().await else {
+        panic!("one App too many was created");
+    };
+    assert_eq!((param.as_deref(), most), (Some("app"), MAX_APPS));
 }
 
 /// A whole number is accepted in every JSON spelling.

@@ -62,8 +62,13 @@ impl From<Refusal> for Problem {
                 message: message.into(),
                 ..Self::new(Code::InvalidField)
             },
-            Refusal::LimitReached { param, kind, most } => Self {
-                message: format!("a user can have at most {most} {kind}; delete one first").into(),
+            Refusal::LimitReached {
+                param,
+                of,
+                kind,
+                most,
+            } => Self {
+                message: format!("{of} can have at most {most} {kind}; delete one first").into(),
                 param,
                 ..Self::new(Code::LimitReached)
             },

@@ -267,8 +267,8 @@ impl Code {
             ),
             Self::LimitReached => (
                 StatusCode::CONFLICT,
-                "the user has the maximum number of these; delete one first",
-                "The user already has the maximum number of these objects.",
+                "the maximum number of these is reached; delete one first",
+                "The maximum number of these objects is reached: of a user, an environment or the deployment.",
             ),
             Self::BodyTooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,

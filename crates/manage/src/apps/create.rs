@@ -14,6 +14,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::UnknownField,
     Code::MissingField,
     Code::KeyNotAllowed,
+    Code::LimitReached,
 ];
 
 /// A new App.

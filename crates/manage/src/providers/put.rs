@@ -18,6 +18,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::MissingField,
     Code::NotFound,
     Code::KeyNotAllowed,
+    Code::LimitReached,
     Code::PreconditionFailed,
     Code::PreconditionRequired,
 ];

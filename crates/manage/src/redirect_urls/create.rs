@@ -17,6 +17,7 @@ pub(crate) const ERRORS: &[Code] = &[
     Code::MissingField,
     Code::NotFound,
     Code::KeyNotAllowed,
+    Code::LimitReached,
 ];
 
 /// A redirect URL to register.

@@ -9,7 +9,7 @@ use crate::etag;
 use crate::place::InWorld;
 use crate::signing_keys::SigningKey;
 
-pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::KeyNotAllowed];
+pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::KeyNotAllowed, Code::LimitReached];
 
 /// Create the next signing key
 ///

@@ -635,6 +635,23 @@ async fn a_document_names_what_it_refuses(api: &Api) {
             "live.webhook_endpoints[1].url",
         ),
         (
+            json!({"live": {"webhook_endpoints": vec![&hook; 21]}}),
+            "invalid_field",
+            "live.webhook_endpoints",
+        ),
+        (
+            json!({"live": {"redirect_urls": vec![url("https://a.example/", false); 501]}}),
+            "invalid_field",
+            "live.redirect_urls",
+        ),
+        (
+            json!({"test": {"providers": (0..51).map(|number| {
+                (format!("acme-{number}"), json!({"client_id": "a"}))
+            }).collect::<serde_json::Map<_, _>>()}}),
+            "invalid_field",
+            "test.providers",
+        ),
+        (
             json!({"live": {"webhook_endpoints": [{"url": "https://a.example/", "types": ["user.creatd"]}]}}),
             "unknown_field",
             "live.webhook_endpoints[0].types",

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
 use vestry_app::Principal;
 use vestry_app::operators::{NewManagementKeyFields, OperatorChange};
 use vestry_app::platform::{AppChange, SettingsChange};
@@ -14,6 +15,9 @@ use vestry_domain::ids::{AppId, Id};
 use vestry_domain::management_key::Rights;
 use vestry_domain::management_scope::ManagementScope;
 use vestry_domain::operation::Operation;
+use vestry_domain::provider::MAX_PROVIDERS;
+use vestry_domain::redirect::MAX_URLS;
+use vestry_domain::signing_key::MAX_KEYS;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
 
@@ -35,6 +39,7 @@ on_both! {
     a_management_key_is_refused_like_any_other
     the_requests_of_a_key_are_counted
     operators_are_invited_and_removed
+    mg_12_an_environment_has_a_maximum_of_objects
 }
 
 pub(crate) async fn key(
@@ -69,6 +74,78 @@ pub(crate) async fn full(api: &Api) -> Client<'_> {
 
 pub(crate) fn of_app(app: impl ToString, rest: &str) -> String {
     format!("/v1/manage/apps/{}{rest}", app.to_string())
+}
+
+/// MG-12: the last free places go to as many of the parallel calls.
+async fn mg_12_an_environment_has_a_maximum_of_objects(api: &Api) {
+    let by = full(api).await;
+    let url =
+        |number: usize| json!({"kind": "login", "url": format!("https://{number}.shop.example/")});
+    let provider = |number: usize| {
+        let settings = json!({"issuer": format!("https://{number}.example")});
+        (
+            format!("acme-{number}"),
+            json!({"client_id": "shop", "settings": settings}),
+        )
+    };
+    let document = json!({"live": {
+        "redirect_urls": (3..=MAX_URLS).map(url).collect::<Vec<_>>(),
+        "providers": (2..=MAX_PROVIDERS).map(provider).collect::<Map<_, _>>(),
+    }});
+    let document = serde_json::from_value(document).unwrap();
+    let applied = api
+        .service
+        .apply_config(Principal::cli(), api.app.id, &document, &|_| true);
+    applied.await.unwrap();
+
+    let urls = of_app(api.app.id, "/live/redirect_urls");
+    let new = (1_000..1_010).map(|number| by.post(&urls, url(number)));
+    let mut refused = 0;
+    for added in join_all(new).await {
+        if added.status != 201 {
+            added.refuses(409, "limit_reached", Some("url"));
+            refused += 1;
+        }
+    }
+    assert_eq!(refused, 8);
+    let known = by.post(&urls, url(3)).await;
+    assert!(
+        known.status < 300,
+        "a known URL is not a new one: {}",
+        known.text
+    );
+    let elsewhere = of_app(api.app.id, "/test/redirect_urls");
+    assert_eq!(by.post(&elsewhere, url(1)).await.status, 201);
+
+    let set = async |number| {
+        let (name, mut provider) = provider(number);
+        provider["client_secret"] = json!("s3cr3t-value");
+        let path = of_app(api.app.id, &format!("/live/providers/{name}"));
+        let known = by.get(&path).await;
+        let expected = match known.header("etag") {
+            Some(etag) => by.clone().header("If-Match", etag),
+            None => by.clone(),
+        };
+        expected.send("PUT", &path, Some(provider)).await
+    };
+    assert!(set(1).await.status < 300);
+    set(1_000).await.refuses(409, "limit_reached", Some("name"));
+    assert!(
+        set(2).await.status < 300,
+        "a known provider is not a new one"
+    );
+
+    let keys = of_app(api.app.id, "/live/signing_keys");
+    let rotate = format!("{keys}/rotate");
+    for _ in 1..MAX_KEYS {
+        assert_eq!(by.send("POST", &rotate, None).await.status, 201);
+    }
+    let full = by.send("POST", &rotate, None).await;
+    full.refuses(409, "limit_reached", Some("signing_key"));
+    let oldest = by.get(&keys).await.ok().text_at("/signing_keys/0/id");
+    let revoke = format!("{keys}/{oldest}/revoke");
+    by.send("POST", &revoke, None).await.ok();
+    assert_eq!(by.send("POST", &rotate, None).await.status, 201);
 }
 
 async fn an_app_is_set_up_by_api_alone(api: &Api) {
