@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_domain::action::Action;
 use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::app::App;
 use vestry_domain::extent::Extent;
@@ -29,6 +30,20 @@ impl Service {
         principal.enter(world)?;
         let app = self.app(world.app_id).await?;
         Caller::in_app(principal, app, world.environment)
+    }
+
+    /// The same for an action that is permitted first: a principal without the right does not learn whether the App exists.
+    ///
+    /// # Errors
+    /// Those of the permission, then those of [`Service::caller`].
+    pub async fn caller_for(
+        &self,
+        action: Action,
+        principal: &Principal,
+        world: World,
+    ) -> Result<Caller, Refusal> {
+        principal.authorize(action, world)?;
+        self.caller(principal, world).await
     }
 
     /// Returns a principal as the caller of a call that concerns the deployment as a whole. It reaches nothing else by that.

@@ -372,6 +372,15 @@ impl Principal {
         }
     }
 
+    /// The scope that a management key lacks for an action.
+    pub fn missing_scope(&self, action: Action) -> Option<Restriction> {
+        let key = self.as_management_key()?;
+        match has_management_scope(key, action) {
+            Err(Refusal::Restricted(restriction)) => Some(restriction),
+            _ => None,
+        }
+    }
+
     /// Checks that a management key may give these scopes to an API key. It grants none that every key has to be given by name and that it
     /// cannot have itself (MG-3).
     ///

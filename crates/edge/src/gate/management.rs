@@ -9,9 +9,10 @@ use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpRequest};
-use vestry_app::{AuthenticateError, Caller, Principal};
+use vestry_app::{AuthenticateError, Caller, Principal, Refusal};
 use vestry_domain::api_key::Restriction;
 use vestry_domain::limits::LimitVerdict;
+use vestry_domain::operation::Operation;
 use vestry_domain::{Environment, Invalid, Secret, World, management_key};
 
 use super::{RoutePolicy, credentials, forget_secrets, limit_headers, rate_limited};
@@ -79,7 +80,7 @@ async fn once(
 ) -> Result<ServiceResponse, Error> {
     let segment = |name| request.match_info().get(name);
     let caller = match (segment("app_id"), segment("environment")) {
-        (None, _) => Ok(state.service.caller_in_deployment(principal)),
+        (None, _) => Ok(Ok(state.service.caller_in_deployment(principal))),
         (Some(app), environment) => {
             let environment = environment.unwrap_or_default().parse();
             let (Ok(app), Ok(environment)) = (app.parse(), environment) else {
@@ -90,14 +91,14 @@ async fn once(
             let found = state
                 .service
                 .run(|service| async move { service.caller(&by, world).await });
-            found
-                .await
-                .map_err(Problem::from)
-                .and_then(|found| Ok(found?))
+            found.await.map_err(Problem::from)
         }
     };
     match caller {
-        Ok(caller) => idempotency::once(state, Arc::new(caller), request, next).await,
+        Ok(Ok(caller)) => idempotency::once(state, Arc::new(caller), request, next).await,
+        // The handler refuses too, and checks the scope first. Nothing of that is stored.
+        Ok(Err(Refusal::NotFound(_) | Refusal::Restricted(_))) => catch_panic(request, next).await,
+        Ok(Err(refusal)) => Ok(request.error_response(Problem::from(refusal))),
         Err(problem) => Ok(request.error_response(problem)),
     }
 }
@@ -127,7 +128,12 @@ pub(super) async fn caller(
                 let found = state
                     .service
                     .run(|service| async move { service.caller(&by, world).await });
-                found.await?.map_err(Problem::from)
+                // Rights come first: whether an App exists is nothing for a key that lacks the scope.
+                let missing = || missing_scope(policy, request, &principal);
+                found.await?.map_err(|refusal| {
+                    let missing = missing().map(Problem::from);
+                    missing.unwrap_or_else(|| Problem::from(refusal))
+                })
             }
             Err(invalid) => Err(invalid.into()),
         }
@@ -151,14 +157,28 @@ fn allowed(
     from: Option<IpAddr>,
 ) -> Result<(), Restriction> {
     principal.comes_from(from)?;
-    let method = request.method();
-    let mut operations = policy.operations.iter();
-    match operations.find(|(served, _)| served == method) {
-        Some((_, operation)) if operation.action().management_scope().is_none() => {
-            Err(Restriction::Operation(*operation))
+    match operation(policy, request) {
+        Some(operation) if operation.action().management_scope().is_none() => {
+            Err(Restriction::Operation(operation))
         }
         _ => Ok(()),
     }
+}
+
+/// The scope that the call needs and the key lacks.
+fn missing_scope(
+    policy: &RoutePolicy,
+    request: &ServiceRequest,
+    principal: &Principal,
+) -> Option<Restriction> {
+    principal.missing_scope(operation(policy, request)?.action())
+}
+
+fn operation(policy: &RoutePolicy, request: &ServiceRequest) -> Option<Operation> {
+    let method = request.method();
+    let mut operations = policy.operations.iter();
+    let found = operations.find(|(served, _)| served == method);
+    found.map(|(_, operation)| *operation)
 }
 
 fn named_world(headers: &HeaderMap) -> Result<World, Invalid> {

@@ -1,6 +1,7 @@
 //! `POST /v1/manage/apps/{app_id}/{environment}/sessions/end_all`
 
 use actix_web::HttpResponse;
+use vestry_domain::action::Action;
 use vestry_edge::{Code, Problem};
 
 use crate::call::Call;
@@ -28,7 +29,8 @@ pub(crate) const ERRORS: &[Code] = &[Code::NotFound, Code::KeyNotAllowed];
 pub(crate) async fn handle(call: Call, InWorld(world): InWorld) -> Result<HttpResponse, Problem> {
     let ended = call
         .run(move |service, by| async move {
-            let caller = service.caller(&by, world).await?;
+            let action = Action::DeleteEverySession;
+            let caller = service.caller_for(action, &by, world).await?;
             service.delete_every_session(&caller).await
         })
         .await?;

@@ -22,6 +22,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
 
 use crate::harness::{Api, Client, Options, START, on_both};
+use crate::idempotency::keyed;
 
 on_both! {
     with_providers;
@@ -527,6 +528,16 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
             refused.text
         );
 
+        // The scope is checked first, with an `Idempotency-Key` too: a key without it does not learn which Apps exist.
+        let lacking = api.with_key(&key(api, None, &Environment::ALL, &without).await);
+        for app in [mine, other.id, unknown, AppId::BUILT_IN] {
+            let foreign = path.replace(&mine.to_string(), &app.to_string());
+            for by in [lacking.clone(), keyed(lacking.clone(), "order-17")] {
+                let refused = send(&by, &foreign).await;
+                refused.refuses(403, "key_not_allowed", Some("scope"));
+            }
+        }
+
         let elsewhere = [environment_other(environment)];
         let elsewhere = api.with_key(&key(api, Some(vec![mine]), &elsewhere, &[*scope]).await);
         let refused = send(&elsewhere, path).await;
@@ -983,6 +994,14 @@ async fn objects_of_an_app_are_reached_with_its_headers(api: &Api) {
     assert!(disabled.clone().count() == 1);
     for event in disabled {
         assert_eq!(event["actor"]["type"], "management_key");
+    }
+    // A key without the scope does not learn which Apps exist.
+    let lacking = key(api, None, &Environment::ALL, &[ManagementScope::AuditRead]).await;
+    for named in [&app, "app_3Mn9PNR3LQoWYO7VKGiApjOImmI"] {
+        let lacking = api.with_key(&lacking).header("Vestry-App", named);
+        let lacking = lacking.header("Vestry-Environment", "live");
+        let refused = lacking.get(&path).await;
+        refused.refuses(403, "key_not_allowed", Some("scope"));
     }
     for (headers, status, code, param) in [
         (vec![], 400, "missing_field", Some("Vestry-App")),

@@ -165,6 +165,9 @@ async fn refused_calls_of_the_management_api_are_not_stored(api: &Api) {
     let by = api.with_key(&key(api, only, &[Environment::Live], &scopes).await);
     let by = keyed(by, "order-17");
     let of_unknown = "/v1/manage/apps/app_000000000000000000000000001/live/keys";
+    // Rights come before existence.
+    let end_all_of_unknown =
+        "/v1/manage/apps/app_000000000000000000000000001/live/sessions/end_all";
     let urls = of_app(api.app.id, "/live/redirect_urls");
     let url = json!({"kind": "login", "url": "https://shop.example/in"});
     let audit = json!({"scopes": ["audit:read"]});
@@ -177,6 +180,7 @@ async fn refused_calls_of_the_management_api_are_not_stored(api: &Api) {
         (&live, audit, 403, "key_not_allowed", "scope"),
         (&test, name(), 403, "key_not_allowed", "environment"),
         (of_unknown, name(), 404, "not_found", "app"),
+        (end_all_of_unknown, name(), 403, "key_not_allowed", "scope"),
         (
             "/v1/manage/apps/x/live/keys",
             name(),
