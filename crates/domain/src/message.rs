@@ -64,16 +64,19 @@ pub enum MessageKind {
     PasswordReset,
     /// A notice to the owner of an address that a sign-in method was changed (S-6).
     SecurityNotice,
+    /// A notice to the operators of an App, such as about a failing webhook endpoint (WH-11).
+    OperatorNotice,
 }
 
 impl MessageKind {
     /// All kinds.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Otp,
         Self::MagicLink,
         Self::Invite,
         Self::PasswordReset,
         Self::SecurityNotice,
+        Self::OperatorNotice,
     ];
 
     /// The name on the wire.
@@ -84,6 +87,7 @@ impl MessageKind {
             Self::Invite => "invite",
             Self::PasswordReset => "password_reset",
             Self::SecurityNotice => "security_notice",
+            Self::OperatorNotice => "operator_notice",
         }
     }
 }
@@ -98,7 +102,7 @@ impl FromStr for MessageKind {
             .ok_or_else(|| {
                 Invalid::value(
                     "kind",
-                    "kind must be otp, magic_link, invite, password_reset or security_notice",
+                    "kind must be otp, magic_link, invite, password_reset, security_notice or operator_notice",
                 )
             })
     }

@@ -3,6 +3,7 @@
 mod attempt;
 mod delivery;
 mod endpoint;
+mod notice;
 mod replay;
 mod signature;
 mod url;
@@ -12,6 +13,7 @@ pub use crate::event::DisabledReason;
 pub use attempt::{Attempt, AttemptOutcome, Failing, judge};
 pub use delivery::{Delivery, DeliveryState, MAX_ATTEMPTS, wait_after};
 pub use endpoint::{Endpoint, EndpointState, EventTypes, SealedSecret};
+pub use notice::{Trouble, endpoint_notice};
 pub use replay::{MAX_REPLAYED, Missed, REPLAYS_PER_SECOND, Replay, due_after};
 pub use signature::{SigningSecret, signatures};
 pub use url::EndpointUrl;

@@ -1,31 +1,11 @@
 //! Converts a finished message into an outbox job.
 
-use vestry_domain::envelope::{Place, SecretKind};
-use vestry_domain::ids::JobId;
 use vestry_domain::message::{Message, OutboxJob};
-use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Secret, World};
 
+use crate::kernel::letter;
+pub(crate) use crate::kernel::letter::Delivery;
 use crate::{Fault, Service};
-
-/// The delivery window of a message.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivery {
-    /// Earliest delivery, from now.
-    pub(crate) delay: Seconds,
-    /// Expiry, from now.
-    pub(crate) lifetime: Seconds,
-}
-
-impl Delivery {
-    /// Delivery at once, until the lifetime ends.
-    pub(crate) const fn within(lifetime: Seconds) -> Self {
-        Self {
-            delay: Seconds(0),
-            lifetime,
-        }
-    }
-}
 
 impl Service {
     /// Seals a message into a job, before the transaction that enqueues it.
@@ -37,24 +17,7 @@ impl Service {
     ) -> Result<OutboxJob, Fault> {
         // The outbox uses the machine's clock: a frozen test clock must not delay its messages.
         let now = self.ports.clock.machine();
-        let id: JobId = self.new_id(now);
-        let owner = id.to_string();
-        let place = Place {
-            world: *world,
-            kind: SecretKind::OutboxPayload,
-            owner: &owner,
-        };
-        let json = serde_json::to_vec(message.expose());
-        let plaintext = Secret::new(json.map_err(|error| Fault::Internal(Box::new(error)))?);
-        Ok(OutboxJob {
-            id,
-            world: *world,
-            channel: message.expose().channel,
-            payload: self.ports.sealer.seal(place, plaintext.expose()).await?,
-            not_before: now + delivery.delay,
-            deliver_before: now + delivery.lifetime,
-            attempts: 0,
-            created_at: now,
-        })
+        let sealer = &*self.ports.sealer;
+        letter::sealed(sealer, world, self.new_id(now), now, message, delivery).await
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod change;
 pub(crate) mod emit;
 pub mod fault;
 pub(crate) mod key_pins;
+pub(crate) mod letter;
 pub mod limited_call;
 pub(crate) mod mint;
 pub(crate) mod page;

@@ -250,7 +250,11 @@ fn request() -> ConsoleRequest {
 }
 
 /// An operator with an authenticator app, and the token of the session.
-async fn joined(harness: &Harness, email: &str, grants: Grants) -> (UserId, Secret<String>) {
+pub(crate) async fn joined(
+    harness: &Harness,
+    email: &str,
+    grants: Grants,
+) -> (UserId, Secret<String>) {
     let (user, token, _) = enrolled(harness, email, grants).await;
     (user, token)
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
+use vestry_app::operators::OperatorChange;
 use vestry_app::platform::webhooks::{
     EndpointChange, ListedEndpoint, NewEndpoint, Replayed, Resume,
 };
@@ -15,6 +16,8 @@ use vestry_contract::race::race;
 use vestry_contract::rng::{self, Rng};
 use vestry_domain::event::{EventKind, TEST};
 use vestry_domain::ids::{EventId, WebhookEndpointId};
+use vestry_domain::message::MessageKind;
+use vestry_domain::operator::{Grants, Role};
 use vestry_domain::test_clock::ClockChange;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
@@ -25,6 +28,7 @@ use vestry_ports::store::{DeliveryFilter, EventFilter, PositionRange};
 use vestry_ports::webhooks::WebhookRequest;
 
 use crate::harness::Harness;
+use crate::operators::joined;
 
 const HOST: &str = "hooks.example.com";
 const DAY: i64 = 86_400;
@@ -560,6 +564,106 @@ async fn an_endpoint_that_fails_for_days_is_disabled() {
         let disabled = count(EventKind::WebhookEndpointDisabled);
         assert_eq!(disabled, usize::from(is_disabled));
     }
+}
+
+/// WH-11: owners and admins of the App are told once that an endpoint fails, and once that it was disabled. No other operator is.
+#[tokio::test]
+async fn wh_11_operators_are_told_about_a_failing_endpoint() {
+    let harness = Harness::new().await;
+    let other = harness.service.create_app(Principal::cli(), "Other");
+    let (mine, other) = (harness.app.id, other.await.unwrap().id);
+    for (name, role, app) in [
+        ("owner", Role::Owner, None),
+        ("admin", Role::Admin, Some(mine)),
+        ("everywhere", Role::Admin, None),
+        ("elsewhere", Role::Admin, Some(other)),
+        ("developer", Role::Developer, Some(mine)),
+        ("viewer", Role::Viewer, None),
+    ] {
+        let grants = Grants::new(role, app.map(|app| vec![app])).unwrap();
+        joined(&harness, &format!("{name}@example.com"), grants).await;
+    }
+    let gone = Grants::new(Role::Admin, None).unwrap();
+    let (gone, _) = joined(&harness, "gone@example.com", gone).await;
+    harness
+        .service
+        .change_operator(Principal::cli(), gone, OperatorChange::Disable)
+        .await
+        .unwrap();
+    harness.deliver().await;
+    let before = harness.mailer.sent().len();
+    let mails = || {
+        let sent = harness.mailer.sent().split_off(before).into_iter();
+        let sent = sent.map(|(_, mail)| {
+            assert_eq!(mail.kind, MessageKind::OperatorNotice);
+            assert!(mail.text.contains(HOST) && !mail.text.contains("http"));
+            (mail.subject, mail.to)
+        });
+        let mut sent: Vec<_> = sent.collect();
+        sent.sort();
+        sent
+    };
+    let told = |subject: &str| {
+        ["admin", "everywhere", "owner"]
+            .map(|name| (subject.to_owned(), format!("{name}@example.com")))
+            .to_vec()
+    };
+    let failing = told("A webhook endpoint of Demo is failing");
+    let disabled = told("A webhook endpoint of Demo was disabled");
+
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 500, None);
+    let mut days = Vec::new();
+    for day in 0..7 {
+        harness.user(&test, &format!("user{day}@example.com")).await;
+        for _ in 0..24 {
+            harness.flow().await;
+            harness.deliver().await;
+            harness.pass(DAY / 24);
+        }
+        days.push(mails().len());
+    }
+    assert!(harness.endpoint(id).await.endpoint.disabled.is_some());
+    assert_eq!(days[1], 3, "{days:?}");
+    assert_eq!(mails(), [failing, disabled.clone()].concat());
+
+    // Enabled and gone again and again: one mail a day.
+    harness.webhooks.answer(HOST, 410, None);
+    let again = async |name: &str| {
+        let of = harness.app.id.into();
+        let by = Principal::cli();
+        let enabled = harness.service.enable_webhook(by, of, id, Resume::Nothing);
+        enabled.await.unwrap();
+        harness.user(&test, &format!("{name}@example.com")).await;
+        harness.flow().await;
+        harness.deliver().await;
+        assert!(harness.endpoint(id).await.endpoint.disabled.is_some());
+    };
+    harness.pass(DAY);
+    for name in ["ann", "ben", "cid"] {
+        again(name).await;
+        assert_eq!(mails().len(), 9);
+    }
+    harness.pass(DAY);
+    again("dan").await;
+    assert_eq!(mails().len(), 12);
+}
+
+/// Without mail the endpoint is disabled all the same.
+#[tokio::test]
+async fn wh_11_no_mail_is_written_without_a_transport() {
+    let harness = Harness::without_mail().await;
+    let owner = Grants::new(Role::Owner, None).unwrap();
+    joined(&harness, "owner@example.com", owner).await;
+    let test = harness.test().await;
+    let (id, _) = harness.receiver(HOST, &["user.created"]).await;
+    harness.webhooks.answer(HOST, 410, None);
+    let waiting = harness.waiting().await;
+    harness.user(&test, "ann@example.com").await;
+    harness.flow().await;
+    assert!(harness.endpoint(id).await.endpoint.disabled.is_some());
+    assert_eq!(harness.waiting().await, waiting);
 }
 
 /// One success ends it.

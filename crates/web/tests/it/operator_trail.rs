@@ -1,8 +1,10 @@
-//! What operators leave behind: views of users (AUD-1).
+//! What operators leave behind and what they are told: views of users (AUD-1), and mails about webhook endpoints (WH-11).
 
 use std::sync::Arc;
 
 use serde_json::json;
+use vestry_app::Principal;
+use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_contract::race::race;
 use vestry_domain::audit::control::{ControlAction, ControlFilter};
 use vestry_domain::operator::Role;
@@ -14,6 +16,7 @@ use crate::harness::{Api, on_both};
 
 on_both! {
     aud_1_parallel_views_of_a_user_leave_one_entry
+    wh_11_admins_are_told_once_that_an_endpoint_is_gone
 }
 
 async fn aud_1_parallel_views_of_a_user_leave_one_entry(api: &Api) {
@@ -49,4 +52,43 @@ async fn aud_1_parallel_views_of_a_user_leave_one_entry(api: &Api) {
         );
         api.pass(3_600);
     }
+}
+
+async fn wh_11_admins_are_told_once_that_an_endpoint_is_gone(api: &Api) {
+    let app = api.app.id;
+    principal(api, "ann@example.com", Role::Admin, Some(app)).await;
+    principal(api, "eve@example.com", Role::Developer, Some(app)).await;
+    api.deliver().await;
+    let before = api.mailer.sent().len();
+    let hosts = ["one.example", "two.example"];
+    for host in hosts {
+        let endpoint = NewEndpoint {
+            url: format!("https://{host}/hooks"),
+            name: None,
+            types: vec!["user.created".to_owned()],
+            enabled: true,
+        };
+        let world = World::new(app, Environment::Live);
+        let added = api.service.add_webhook(Principal::cli(), world, endpoint);
+        added.await.unwrap();
+        api.webhooks.answer(host, 410, None);
+    }
+    for name in ["ada", "bob"] {
+        let body = json!({"email": format!("{name}@example.com")});
+        api.live().post("/v1/auth/users/create", body).await.ok();
+        api.service.sequence_all().await.unwrap();
+        api.service.send_due().await.unwrap();
+        api.deliver().await;
+    }
+    let sent = api.mailer.sent().split_off(before);
+    let mut told: Vec<_> = sent
+        .iter()
+        .filter(|(_, mail)| mail.kind.as_str() == "operator_notice")
+        .map(|(_, mail)| {
+            let host = hosts.iter().find(|host| mail.text.contains(**host));
+            (mail.to.as_str(), *host.unwrap())
+        })
+        .collect();
+    told.sort_unstable();
+    assert_eq!(told, hosts.map(|host| ("ann@example.com", host)));
 }

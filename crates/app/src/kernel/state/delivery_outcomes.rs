@@ -7,9 +7,10 @@ use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome};
 use vestry_domain::event::{Actor, Fact, NewEvent};
 use vestry_domain::ids::{AppId, EventId, WebhookEndpointId};
+use vestry_domain::message::OutboxJob;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
-    Attempt, AttemptOutcome, Delivery, DeliveryState, DisabledReason, wait_after,
+    Attempt, AttemptOutcome, Delivery, DeliveryState, DisabledReason, Trouble, wait_after,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
@@ -22,6 +23,7 @@ use crate::kernel::fault::retried;
 use crate::kernel::mint;
 use crate::kernel::ports::Ports;
 use crate::kernel::state::control_trail::ControlTrail;
+use crate::kernel::state::endpoint_notices::{EndpointNotices, Troubled};
 
 /// Attempt of a delivery from which its endpoint counts as failing.
 const FAILING_FROM: u32 = 3;
@@ -63,13 +65,31 @@ pub(crate) struct DeliveryOutcomes {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     control: Arc<ControlTrail>,
+    notices: EndpointNotices,
 }
 
-/// Events to emit and audit entries to write about changed endpoints.
+/// Events to emit, audit entries to write and mails to send about changed endpoints.
 #[derive(Default)]
 struct Tidings {
     events: Vec<NewEvent>,
     noted: Vec<ControlEvent>,
+    troubled: Vec<Troubled>,
+}
+
+/// Mails, written before the transaction that enqueues them.
+type Letters = BTreeMap<Troubled, Vec<OutboxJob>>;
+
+impl Tidings {
+    /// Queues a mail about an endpoint, in place of an earlier one of this batch.
+    fn trouble(&mut self, world: World, endpoint: WebhookEndpointId, trouble: Trouble) {
+        self.troubled
+            .retain(|troubled| troubled.endpoint != endpoint);
+        self.troubled.push(Troubled {
+            world,
+            endpoint,
+            trouble,
+        });
+    }
 }
 
 /// Summary of a batch for one endpoint.
@@ -106,11 +126,31 @@ impl DeliveryOutcomes {
             clock: Arc::clone(&ports.clock),
             entropy: Arc::clone(&ports.entropy),
             control: Arc::clone(control),
+            notices: EndpointNotices::new(ports),
         }
     }
 
     /// Writes all outcomes or none.
     async fn write(&self, notes: &[DeliveryOutcome]) -> Result<(), Fault> {
+        let mut letters = Letters::new();
+        loop {
+            let missing = self.try_to_write(notes, &letters).await?;
+            if missing.is_empty() {
+                return Ok(());
+            }
+            for troubled in missing {
+                let written = self.notices.letters(&troubled).await;
+                letters.insert(troubled, written);
+            }
+        }
+    }
+
+    /// Returns the mails that are due and not among `letters`. If there are any, nothing is written.
+    async fn try_to_write(
+        &self,
+        notes: &[DeliveryOutcome],
+        letters: &Letters,
+    ) -> Result<Vec<Troubled>, Fault> {
         let now = self.clock.machine();
         let failed = notes
             .iter()
@@ -144,14 +184,34 @@ impl DeliveryOutcomes {
             self.judge(&mut *tx, world, endpoint, &tally, &mut tidings)
                 .await?;
         }
-        let Tidings { events, noted } = tidings;
+        let Tidings {
+            events,
+            noted,
+            troubled,
+        } = tidings;
+        let mut missing = Vec::new();
+        for troubled in troubled {
+            if !self.notices.is_possible || !troubled.is_due(&mut *tx, now).await? {
+                continue;
+            }
+            let Some(letters) = letters.get(&troubled) else {
+                missing.push(troubled);
+                continue;
+            };
+            for letter in letters {
+                tx.outbox().push(letter).await?;
+            }
+        }
+        if !missing.is_empty() {
+            return Ok(missing);
+        }
         if !events.is_empty() {
             tx.events().append(&events).await?;
         }
         let ends = self.control.write(&mut *tx, noted).await?;
         tx.commit().await?;
         self.control.committed(ends);
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Updates the health of an endpoint.
@@ -194,6 +254,7 @@ impl DeliveryOutcomes {
         {
             let fact = Fact::webhook_endpoint_failing(endpoint);
             tidings.events.push(self.event(world, now, fact));
+            tidings.trouble(world, endpoint, Trouble::Failing);
         }
         if has_failed_enough(&failures) {
             let app = tx.apps().find(world.app_id).await?;
@@ -221,6 +282,7 @@ impl DeliveryOutcomes {
     ) {
         let fact = Fact::webhook_endpoint_disabled(endpoint, reason);
         tidings.events.push(self.event(world, now, fact));
+        tidings.trouble(world, endpoint, Trouble::Disabled(reason));
         tidings.noted.push(ControlEvent {
             world,
             actor: Actor::System,

@@ -7,6 +7,7 @@ pub(crate) mod checkpoint_state;
 pub(crate) mod control_trail;
 pub(crate) mod delivery_outcomes;
 pub(crate) mod delivery_scheduler;
+pub(crate) mod endpoint_notices;
 pub(crate) mod event_heads;
 pub(crate) mod failure_log;
 pub(crate) mod key_uses;
