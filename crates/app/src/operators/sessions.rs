@@ -277,7 +277,10 @@ impl Service {
         subject: Subject,
         reason: &str,
     ) {
-        let (source, action) = (source_of(request, Actor::System), ControlAction::OperatorSignIn);
+        let (source, action) = (
+            source_of(request, Actor::System),
+            ControlAction::OperatorSignIn,
+        );
         let detail = Detail::default().with("reason", reason);
         let written = async {
             self.hold_deployment_key(KeyPurpose::Secrets).await?;

@@ -30,9 +30,9 @@ async fn refused(harness: &Harness, changes: &[(&str, &str)]) -> Invalid {
     }
 }
 
-/// MG-12: a deployment has a maximum of Apps.
+/// MG-13: a deployment has a maximum of Apps.
 #[tokio::test]
-async fn mg_12_a_deployment_has_a_maximum_of_apps() {
+async fn mg_13_a_deployment_has_a_maximum_of_apps() {
     let harness = Harness::new().await;
     let create = || harness.service.create_app(Principal::cli(), "Another");
     let mut tx = harness.fake.begin().await.unwrap();

@@ -316,7 +316,7 @@ async fn a_disabled_console_does_not_exist() {
     server.process.stop().await;
 }
 
-/// OPR-12: without `http.trusted_proxies`, all operators behind a proxy are one client.
+/// OPR-13: without `http.trusted_proxies`, all operators behind a proxy are one client.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_console_behind_an_unknown_proxy_warns() {
     let mut installation = with_console(Installation::sqlite());

@@ -1160,7 +1160,7 @@ async fn guesses_are_limited(api: &Api) {
     signed_in.leads_to("/console/");
 }
 
-/// OPR-12: forms that are sent before signing in. Others at the same address can only wait.
+/// OPR-13: forms that are sent before signing in. Others at the same address can only wait.
 async fn forms_are_limited_by_address(api: &Api) {
     let options = "/console/sign-in/passkey/options";
     let mut attacker = Browser::from(api, "198.51.100.9");
@@ -1219,7 +1219,7 @@ async fn forms_are_limited_by_address(api: &Api) {
     asked.shows(200, "challenge");
 }
 
-/// OPR-12: a session with one factor, such as that of a thief, does not use up the limit of another one.
+/// OPR-13: a session with one factor, such as that of a thief, does not use up the limit of another one.
 async fn forms_are_limited_by_session(api: &Api) {
     let (mut browser, seed) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
     let mut thief = Browser::from(api, "198.51.100.9");
@@ -1240,7 +1240,7 @@ async fn forms_are_limited_by_session(api: &Api) {
     out.await.leads_to("/console/sign-in");
 }
 
-/// OPR-13: a stolen session of an admin floods no mailbox. In two processes.
+/// OPR-14: a stolen session of an admin floods no mailbox. In two processes.
 async fn mailed_invitations_are_limited(api: &Api) {
     let app = api.app.id;
     let (browser, _) = operator(api, "ann@example.com", grants(Role::Admin, Some(app))).await;

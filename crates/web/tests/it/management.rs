@@ -40,7 +40,7 @@ on_both! {
     a_management_key_is_refused_like_any_other
     the_requests_of_a_key_are_counted
     operators_are_invited_and_removed
-    mg_12_an_environment_has_a_maximum_of_objects
+    mg_13_an_environment_has_a_maximum_of_objects
 }
 
 pub(crate) async fn key(
@@ -77,8 +77,8 @@ pub(crate) fn of_app(app: impl ToString, rest: &str) -> String {
     format!("/v1/manage/apps/{}{rest}", app.to_string())
 }
 
-/// MG-12: the last free places go to as many of the parallel calls.
-async fn mg_12_an_environment_has_a_maximum_of_objects(api: &Api) {
+/// MG-13: the last free places go to as many of the parallel calls.
+async fn mg_13_an_environment_has_a_maximum_of_objects(api: &Api) {
     let by = full(api).await;
     let url =
         |number: usize| json!({"kind": "login", "url": format!("https://{number}.shop.example/")});
