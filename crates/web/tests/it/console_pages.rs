@@ -269,21 +269,21 @@ async fn pages_are_for_their_roles(api: &Api) {
         // Page, a field that completes the form, and the roles from owner to viewer: `-`, `r` to read, `w` to write, `t` to write in test.
         ("", "", ["r", "r", "r", "r"]),
         ("users", "", ["r", "r", "r", "-"]),
-        ("users/USER", "", ["r", "r", "r", "-"]),
-        ("users/USER/edit", "full", ["w", "w", "t", "-"]),
-        ("users/USER/disable", "full", ["w", "w", "t", "-"]),
-        ("users/USER/enable", "full", ["w", "w", "t", "-"]),
-        ("users/USER/unlock", "full", ["w", "w", "t", "-"]),
-        ("users/USER/end-sessions", "full", ["w", "w", "t", "-"]),
-        ("users/USER/delete", "full", ["w", "w", "t", "-"]),
+        ("users/{user}", "", ["r", "r", "r", "-"]),
+        ("users/{user}/edit", "full", ["w", "w", "t", "-"]),
+        ("users/{user}/disable", "full", ["w", "w", "t", "-"]),
+        ("users/{user}/enable", "full", ["w", "w", "t", "-"]),
+        ("users/{user}/unlock", "full", ["w", "w", "t", "-"]),
+        ("users/{user}/end-sessions", "full", ["w", "w", "t", "-"]),
+        ("users/{user}/delete", "full", ["w", "w", "t", "-"]),
         ("redirect-urls", "full", ["w", "w", "r", "r"]),
-        ("redirect-urls/UID/remove", "full", ["w", "w", "-", "-"]),
+        ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
         ("settings", "", ["r", "r", "r", "r"]),
         ("keys", "", ["r", "r", "r", "r"]),
         ("keys/new", "full", ["w", "w", "t", "-"]),
-        ("keys/ID/edit", "full", ["w", "w", "t", "-"]),
-        ("keys/ID/rotate", "full", ["w", "w", "t", "-"]),
-        ("keys/ID/revoke", "full", ["w", "w", "t", "-"]),
+        ("keys/{key}/edit", "full", ["w", "w", "t", "-"]),
+        ("keys/{key}/rotate", "full", ["w", "w", "t", "-"]),
+        ("keys/{key}/revoke", "full", ["w", "w", "t", "-"]),
     ];
     for (column, role) in [Role::Owner, Role::Admin, Role::Developer, Role::Viewer]
         .into_iter()
@@ -299,9 +299,9 @@ async fn pages_are_for_their_roles(api: &Api) {
                 let url = url_in(api, environment).await;
                 let user = user_in(api, environment, json!({})).await;
                 let page = page
-                    .replace("UID", &url)
-                    .replace("USER", &user)
-                    .replace("ID", &key);
+                    .replace("{url}", &url)
+                    .replace("{user}", &user)
+                    .replace("{key}", &key);
                 let page = path(api, environment.as_str(), &page);
                 let writes = cell == "w" || cell == "t" && environment == Environment::Test;
                 let case = format!("{role} {page} {cell}");
