@@ -1,5 +1,5 @@
-//! An act of an operator that is carried out by a use case for all users, such as signing in. Its audit entry is part of the last transaction
-//! of that use case (AUD-1).
+//! An act of an operator that is carried out by a use case which others run too, such as signing in, or disabling a user. Its audit entry
+//! is part of the last transaction of that use case (AUD-1).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,18 +15,30 @@ use crate::kernel::state::control_trail::ControlTrail;
 /// An act with its audit entry.
 pub(crate) struct Act {
     trail: Arc<ControlTrail>,
-    /// The entry, in which the operator is still missing.
     entry: ControlEvent,
-    /// The operator; a sign-in finds out who it is.
+    /// The operator, if the act is about them: a sign-in finds out who it is.
     operator: Mutex<Option<UserId>>,
+    is_about_operator: bool,
 }
 
 impl Act {
-    pub(crate) const fn new(trail: Arc<ControlTrail>, entry: ControlEvent) -> Self {
+    /// An act of an operator about themselves. Actor and subject of the entry are still missing.
+    pub(crate) const fn own(trail: Arc<ControlTrail>, entry: ControlEvent) -> Self {
         Self {
             trail,
             entry,
             operator: Mutex::new(None),
+            is_about_operator: true,
+        }
+    }
+
+    /// An act of an operator about something else, with its complete entry.
+    pub(crate) const fn about(trail: Arc<ControlTrail>, entry: ControlEvent) -> Self {
+        Self {
+            trail,
+            entry,
+            operator: Mutex::new(None),
+            is_about_operator: false,
         }
     }
 
@@ -37,17 +49,24 @@ impl Act {
 
     /// Writes the entry and commits.
     pub(crate) async fn commit(&self, mut tx: Box<dyn Tx>) -> Result<(), Fault> {
-        let operator = *self.operator.lock().unwrap_or_else(PoisonError::into_inner);
-        let operator = operator.ok_or_else(|| Fault::Internal("act without an operator".into()))?;
-        let entry = ControlEvent {
-            actor: Actor::Operator(operator),
-            subject: operator.into(),
-            ..self.entry.clone()
-        };
-        let ends = self.trail.write(&mut *tx, vec![entry]).await?;
+        let ends = self.trail.write(&mut *tx, vec![self.entry()?]).await?;
         tx.commit().await?;
         self.trail.committed(ends);
         Ok(())
+    }
+
+    /// The entry to write.
+    pub(crate) fn entry(&self) -> Result<ControlEvent, Fault> {
+        if !self.is_about_operator {
+            return Ok(self.entry.clone());
+        }
+        let operator = *self.operator.lock().unwrap_or_else(PoisonError::into_inner);
+        let operator = operator.ok_or_else(|| Fault::Internal("act without an operator".into()))?;
+        Ok(ControlEvent {
+            actor: Actor::Operator(operator),
+            subject: operator.into(),
+            ..self.entry.clone()
+        })
     }
 }
 

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use vestry_domain::action::Action;
 use vestry_domain::api_key::{self, ApiKeyKind};
 use vestry_domain::app::App;
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::extent::Extent;
-use vestry_domain::ids::AppId;
+use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::limits::{Limit, LimitVerdict};
 use vestry_domain::management_key;
 use vestry_domain::operation::Operation;
@@ -14,6 +15,7 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::limiter::LimiterUnavailable;
 
+use crate::kernel::act::Act;
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::principal::Principal;
 use crate::{AuthenticateError, Caller, Fault, Refusal, Service};
@@ -44,6 +46,28 @@ impl Service {
     ) -> Result<Caller, Refusal> {
         principal.authorize(action, world)?;
         self.caller(principal, world).await
+    }
+
+    /// Returns an operator's caller for a change of a user that has an audit entry (OPR-7). Others are returned as they are: changes by an
+    /// App's backend have events only.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub async fn recorded(
+        &self,
+        caller: &Caller,
+        action: ControlAction,
+        user: UserId,
+        detail: &Detail,
+    ) -> Result<Caller, Fault> {
+        let mut caller = caller.clone();
+        if caller.principal.as_operator().is_some() {
+            self.prepare_audit_log(&caller.world).await?;
+            let entry = self.done(&(&caller).into(), action, user, detail);
+            let act = Act::about(Arc::clone(&self.control), entry);
+            caller.principal = caller.principal.with_act(act);
+        }
+        Ok(caller)
     }
 
     /// Returns a principal as the caller of a call that concerns the deployment as a whole. It reaches nothing else by that.

@@ -66,7 +66,10 @@ impl Change<'_> {
     ///
     /// # Errors
     /// See [`Change::commit`].
-    pub(crate) async fn commit_last(self, by: &Principal) -> Result<(), Fault> {
+    pub(crate) async fn commit_last(mut self, by: &Principal) -> Result<(), Fault> {
+        if let Some(act) = &by.act {
+            self.note(act.entry()?);
+        }
         let Some(run) = &by.run else {
             return self.commit_with_any().await;
         };

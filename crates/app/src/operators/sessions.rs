@@ -154,7 +154,7 @@ impl Service {
         self.prepare_audit_log(&WORLD).await?;
         let source = source_of(request, Actor::System);
         let entry = self.done(&source, action, Subject::world(&WORLD), detail);
-        let act = Act::new(Arc::clone(&self.control), entry);
+        let act = Act::own(Arc::clone(&self.control), entry);
         let mut caller = self.console_caller(request);
         caller.principal = caller.principal.with_act(act);
         Ok(caller)

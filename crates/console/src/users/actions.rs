@@ -4,10 +4,12 @@ use actix_web::HttpResponse;
 use actix_web::web::Path;
 use askama::Template;
 use serde::Deserialize;
+use vestry_app::identity::sessions::ListSessions;
 use vestry_app::identity::users::FullUser;
 use vestry_app::{Caller, Refusal, Service};
 use vestry_domain::Invalid;
 use vestry_domain::action::Action;
+use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::ids::{
     EmailId, PhoneNumberId, ProviderLinkId, SessionId, TotpId, UserId, WebauthnCredentialId,
 };
@@ -219,6 +221,38 @@ impl Verb {
         }
     }
 
+    /// The audit entry that it leaves; `None` if its use case writes its own.
+    const fn entry(self) -> Option<ControlAction> {
+        match self {
+            Self::Disable => Some(ControlAction::UserDisable),
+            Self::Enable => Some(ControlAction::UserEnable),
+            Self::Delete => Some(ControlAction::UserDelete),
+            Self::Unlock => None,
+            Self::EndSessions
+            | Self::EndSession
+            | Self::RemoveEmail
+            | Self::RemovePhone
+            | Self::RemovePasskey
+            | Self::RemoveTotp
+            | Self::RemoveLink => Some(ControlAction::UserUpdate),
+        }
+    }
+
+    /// The detail of the entry.
+    fn detail(self, of: &str) -> Detail {
+        let detail = Detail::default();
+        let mut names = Self::ALL.iter();
+        match (self.entry(), names.find(|(verb, _)| *verb == self)) {
+            (Some(ControlAction::UserUpdate), Some((_, name))) if of.is_empty() => {
+                detail.with("change", *name)
+            }
+            (Some(ControlAction::UserUpdate), Some((_, name))) => {
+                detail.with("change", *name).with("of", of)
+            }
+            _ => detail,
+        }
+    }
+
     async fn run(
         self,
         service: &Service,
@@ -227,6 +261,14 @@ impl Verb {
         of: &str,
     ) -> Result<(), Refusal> {
         let none = || Refusal::NotFound("object");
+        let recorded = match self.entry() {
+            Some(action) => {
+                let detail = self.detail(of);
+                service.recorded(caller, action, user, &detail).await?
+            }
+            None => caller.clone(),
+        };
+        let caller = &recorded;
         match self {
             Self::Disable => service.disable_user(caller, user, "").await.map(drop),
             Self::Enable => service.enable_user(caller, user).await.map(drop),
@@ -234,6 +276,12 @@ impl Verb {
             Self::EndSessions => service.delete_all_sessions(caller, user).await.map(drop),
             Self::EndSession => {
                 let id = of.parse::<SessionId>().map_err(|_malformed| none())?;
+                let own = service
+                    .list_sessions(caller, ListSessions::of(user))
+                    .await?;
+                if !own.sessions.iter().any(|session| session.id == id) {
+                    return Err(none());
+                }
                 service
                     .delete_session(caller, SessionSelector::Id(id))
                     .await

@@ -8,6 +8,7 @@ use vestry_app::Refusal;
 use vestry_app::identity::users::{FullUser, UpdateUser};
 use vestry_domain::Invalid;
 use vestry_domain::action::Action;
+use vestry_domain::audit::control::{ControlAction, Detail};
 
 use super::{USERS, find, title};
 use crate::app::{Address, Inside, enter, received};
@@ -135,7 +136,12 @@ pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -
         }
     };
     let caller = inside.caller.clone();
-    let saved = visit.run(|service| async move { service.update_user(&caller, id, change).await });
+    let detail = Detail::default().with("change", "edit");
+    let saved = visit.run(|service| async move {
+        let action = ControlAction::UserUpdate;
+        let caller = service.recorded(&caller, action, id, &detail).await?;
+        service.update_user(&caller, id, change).await
+    });
     match saved.await {
         Ok(_) => Ok(done(
             &visit,

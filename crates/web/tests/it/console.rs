@@ -1544,7 +1544,7 @@ async fn every_response_has_the_headers(api: &Api) {
 }
 
 /// The audit entries of a world, oldest first.
-async fn entries(api: &Api, world: World) -> Vec<ControlEntry> {
+pub(crate) async fn entries(api: &Api, world: World) -> Vec<ControlEntry> {
     let store = api.store().await;
     let mut read = store.read().await.unwrap();
     let all = ControlFilter::default();

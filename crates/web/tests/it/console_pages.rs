@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_domain::api_key::{ApiKeyKind, KeyFields};
+use vestry_domain::event::Actor;
 use vestry_domain::ids::{ApiKeyId, AppId};
 use vestry_domain::operator::Role;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
 
-use crate::console::{Browser, Page, code, encoded, grants, operator};
+use crate::console::{Browser, Page, code, encoded, entries, grants, operator};
 use crate::harness::{Api, on_both};
 
 on_both! {
@@ -92,7 +93,7 @@ async fn url_in(api: &Api, environment: Environment) -> String {
 #[track_caller]
 fn named(keys: &[(ApiKeyId, String, bool)], name: &str) -> ApiKeyId {
     keys.iter()
-        .find(|(_, own, _)| own == name)
+        .find(|(_, own, is_revoked)| own == name && !is_revoked)
         .expect("a key")
         .0
 }
@@ -809,12 +810,40 @@ async fn support_helps_a_user(api: &Api) {
         .await
         .leads_to(&path(api, "live", "users"));
     ben.get(&page).await.shows(404, "Page not found");
+    let acts = acts_of_operators(api, &ada).await;
+    let expected = [
+        "user.view",
+        "user.update edit",
+        "user.disable",
+        "user.enable",
+        "user.unlock",
+        "user.update end-sessions",
+        "user.update remove-email",
+        "user.view",
+        "user.delete",
+    ];
+    assert_eq!(acts, expected, "OPR-7");
     ben.get(&path(api, "live", "users/nonsense"))
         .await
         .shows(404, "Page not found");
     ben.get(&path(api, "live", &format!("users/{other}/impersonate")))
         .await
         .shows(404, "Page not found");
+}
+
+/// The entries about a user that name an operator, oldest first.
+async fn acts_of_operators(api: &Api, user: &str) -> Vec<String> {
+    let entries = entries(api, World::new(api.app.id, Environment::Live)).await;
+    let mut acts = Vec::new();
+    for entry in entries.into_iter().map(|entry| entry.event) {
+        let detail: Value = serde_json::from_str(&entry.detail).unwrap();
+        if entry.subject.id == user && matches!(entry.actor, Actor::Operator(_)) {
+            assert!(detail["ip"].is_string(), "{detail}");
+            let change = detail["change"].as_str().unwrap_or_default();
+            acts.push(format!("{} {change}", entry.action).trim_end().to_owned());
+        }
+    }
+    acts
 }
 
 async fn an_app_is_created(api: &Api) {
