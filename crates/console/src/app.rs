@@ -8,6 +8,7 @@ use serde::Deserialize;
 use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
+use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 
@@ -65,6 +66,20 @@ impl Inside {
             others: self.others.clone(),
         };
         Frame::new(visit, &self.signed, current).in_place(&self.by, place)
+    }
+
+    /// Refuses an operator who may not do something now, before anything else is looked at (2.1).
+    pub(crate) async fn ready(
+        &self,
+        visit: &Visit,
+        action: Action,
+        extent: impl Into<Extent>,
+        back: &str,
+    ) -> Result<(), HttpResponse> {
+        match self.by.is_ready_for(action, extent) {
+            Ok(()) => Ok(()),
+            Err(refusal) => Err(self.refused(visit, refusal, back).await),
+        }
     }
 
     /// The response to an action that was refused; `back` is the page to return to.

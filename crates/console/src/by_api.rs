@@ -1,5 +1,14 @@
 //! "Do this by API": the same thing by `curl` and by `vestry`.
 
+/// A text as one word of a shell.
+pub(crate) fn quoted(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.,:/=@%+".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
+}
+
 /// The two ways.
 pub(crate) struct ByApi {
     pub(crate) curl: String,
@@ -19,7 +28,8 @@ impl ByApi {
         );
         if !body.is_empty() {
             curl.push_str(&format!(
-                " \\\n  -H 'Content-Type: application/json' -d '{body}'"
+                " \\\n  -H 'Content-Type: application/json' -d {}",
+                quoted(body)
             ));
         }
         Self { curl, cli }

@@ -63,7 +63,7 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
     };
     let presented = form.secret(TOKEN);
     // Forms that are shown before signing in are bound to the browser, all others to the session.
-    let base = match is_before_sign_in(request.path()) {
+    let base = match is_before_sign_in(&visit.route) {
         true => &visit.browser,
         false => &visit.token,
     };
@@ -75,7 +75,7 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
         return Err(Unread::Foreign);
     }
     // Counted only now, so that a page of another site does not use up the limit of its visitor.
-    if is_before_sign_in(request.path()) {
+    if is_before_sign_in(&visit.route) {
         let asked = visit.request.clone();
         let admitted = visit
             .run(|service| async move { service.admit_form_before_sign_in(&asked).await })
@@ -85,8 +85,9 @@ async fn read(request: &HttpRequest, payload: Payload) -> Result<Form, Unread> {
     Ok(form)
 }
 
-fn is_before_sign_in(path: &str) -> bool {
-    let page = path.strip_prefix(CONSOLE).unwrap_or_default();
+/// Decided by the route: a path can name the same page in several ways, such as `/console/%73ign-in`.
+fn is_before_sign_in(route: &str) -> bool {
+    let page = route.strip_prefix(CONSOLE).unwrap_or_default();
     page == "/join" || page.starts_with("/sign-in")
 }
 

@@ -9,11 +9,11 @@ use askama::Template;
 use serde::Deserialize;
 use vestry_app::Refusal;
 use vestry_app::platform::NewApiKey;
-use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
 use vestry_domain::api_key::{ApiKey, ApiKeyKind, Preset};
 use vestry_domain::ids::ApiKeyId;
 use vestry_domain::scope::Scope;
+use vestry_domain::{Invalid, Timestamp};
 
 use crate::app::{Address, Inside, enter, received};
 use crate::by_api::ByApi;
@@ -96,7 +96,13 @@ impl Row {
     }
 }
 
-/// The name of a key; its last four characters if it has none.
+/// What a key was when its form was filled, to see whether it has changed since.
+fn base_of(key: &ApiKey) -> String {
+    let scopes: Vec<_> = key.scopes.iter().map(|scope| scope.as_str()).collect();
+    serde_json::json!([key.name, scopes, key.restrictions]).to_string()
+}
+
+/// The name of a key, or that it has none.
 fn name_of(key: &ApiKey) -> &str {
     match key.name.as_str() {
         "" => "Unnamed key",
@@ -189,6 +195,8 @@ struct KeyFormPage<'a> {
     scopes: Vec<Scope>,
     problems: Problems,
     submission: String,
+    /// The key as the form was filled with it.
+    base: String,
     by_api: ByApi,
 }
 
@@ -339,6 +347,7 @@ fn create_form(
         is_public: input.is_public,
         scopes: Scope::ALL.to_vec(),
         submission: visit.new_submission(),
+        base: String::new(),
         by_api: ByApi::new(
             "POST",
             &path_of_keys(inside),
@@ -355,6 +364,7 @@ fn create_form(
 /// `POST keys/new`: the response shows the key, once (CON-7).
 pub(crate) async fn create(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
+    prepared(&visit, &inside, Action::CreateApiKey).await?;
     let input = KeyInput::read(&form);
     let kind = match input.is_public {
         true => ApiKeyKind::Public,
@@ -439,6 +449,7 @@ fn edit_form(
             .filter(|scope| key.allows(*scope))
             .collect(),
         submission: String::new(),
+        base: base_of(key),
         by_api: ByApi::new("PATCH", &path, body, command(inside, "update", &rest)),
         frame: inside.frame(visit, KEYS),
         key: Some(key),
@@ -451,8 +462,15 @@ fn edit_form(
 /// `POST keys/{id}/edit`
 pub(crate) async fn update(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
+    prepared(&visit, &inside, Action::UpdateApiKey).await?;
     let row = find(&visit, &inside, &address.id).await?;
     let input = KeyInput::read(&form);
+    if form.text("base") != base_of(&row.key) {
+        let message = "another operator has changed the key since you opened this page; these are its new values";
+        let problems = Problems::of("The key was not saved.", Invalid::value("", message));
+        let current = KeyInput::of(&row.key);
+        return Ok(edit_form(&visit, &inside, &row.key, current, problems));
+    }
     let change = match input.change(&row.key, visit.service.machine_time()) {
         Ok(change) => change,
         Err(invalid) => {

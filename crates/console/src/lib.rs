@@ -78,13 +78,20 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
             .route("/step-up", post().to(step_up::prove))
             .route("/step-up/passkey/options", post().to(passkeys::to_step_up))
             .route("/me", get().to(me::show))
+            .route("/me/password", get().to(me::show))
             .route("/me/password", post().to(me::set_password))
+            .route("/me/totp", get().to(me::show))
             .route("/me/totp", post().to(me::create_totp))
+            .route("/me/totp/verify", get().to(me::show))
             .route("/me/totp/verify", post().to(me::verify_totp))
+            .route("/me/totp/remove", get().to(me::show))
             .route("/me/totp/remove", post().to(me::remove_totp))
+            .route("/me/passkeys", get().to(me::show))
             .route("/me/passkeys", post().to(me::create_passkey))
             .route("/me/passkeys/options", post().to(passkeys::to_create))
+            .route("/me/passkeys/remove", get().to(me::show))
             .route("/me/passkeys/remove", post().to(me::remove_passkey))
+            .route("/me/sessions/end", get().to(me::show))
             .route("/me/sessions/end", post().to(me::end_session))
             .route("/theme", post().to(me::set_theme))
             .route("/apps/new", get().to(Early(start::new_app)))
@@ -103,6 +110,10 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/redirect-urls", post().to(Early(redirect_urls::add)))
                     .route(
                         "/redirect-urls/{id}/default",
+                        get().to(Early(redirect_urls::list)),
+                    )
+                    .route(
+                        "/redirect-urls/{id}/default",
                         post().to(Early(redirect_urls::make_default)),
                     )
                     .route(
@@ -115,6 +126,7 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     )
                     .route("/settings", get().to(Early(settings::list)))
                     .route("/settings", post().to(Early(settings::save)))
+                    .route("/settings/review", get().to(Early(settings::list)))
                     .route("/settings/review", post().to(Early(settings::review)))
                     .route("/keys", get().to(Early(keys::list)))
                     .route("/keys/new", get().to(Early(keys::new)))

@@ -2,11 +2,11 @@
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::StatusCode;
 use actix_web::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
     REFERRER_POLICY, RETRY_AFTER, SET_COOKIE, STRICT_TRANSPORT_SECURITY,
 };
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Path;
 use actix_web::{Error, HttpResponse};
@@ -178,7 +178,8 @@ pub(crate) async fn refused_action(
         Refusal::RoleNotAllowed => Some("role_not_allowed"),
         _ => None,
     };
-    if let Some(code) = code {
+    // Opening a form is no act yet.
+    if let Some(code) = code.filter(|_| visit.method == Method::POST) {
         let (request, session) = (visit.request.clone(), signed.session.clone());
         let call = format!("{} {}", visit.method, visit.route);
         let noted = visit.service.run(|service| async move {

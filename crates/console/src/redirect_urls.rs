@@ -94,7 +94,7 @@ fn show(
     );
     let body = r#"{"kind": "login", "url": "https://app.example.com/signed-in", "default": true}"#;
     let cli = format!(
-        "vestry redirect-url add {} {} login https://app.example.com/signed-in --default",
+        "vestry redirect-url add {} {} https://app.example.com/signed-in --kind login --default",
         world.app_id, world.environment
     );
     let (url, kind, is_default) = typed.unwrap_or(("", "login", false));
@@ -170,6 +170,10 @@ fn checked(urls: &[RedirectUrl], url: String, kind: RedirectKind) -> Check {
 /// `POST redirect-urls`
 pub(crate) async fn add(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
+    let world = inside.world();
+    inside
+        .ready(&visit, Action::AddRedirectUrl, world, PAGE)
+        .await?;
     let (url, kind) = (
         form.text("url").trim().to_owned(),
         form.text("kind").to_owned(),

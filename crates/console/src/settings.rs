@@ -14,9 +14,9 @@ use vestry_domain::action::Action;
 use vestry_domain::app::{App, AppSettings};
 
 use crate::app::{Address, Inside, enter, received};
-use crate::by_api::ByApi;
+use crate::by_api::{ByApi, quoted};
 use crate::filters;
-use crate::flash::Flash;
+use crate::flash::{Done, Flash};
 use crate::form::{Form, Posted};
 use crate::frame::Frame;
 use crate::handler::Shown;
@@ -172,7 +172,7 @@ fn form(
             is_guarded: !may_weaken
                 && setting
                     .guarded_at
-                    .is_some_and(|on| value == &Value::Bool(on)),
+                    .is_some_and(|on| base.get(setting.name) == Some(&Value::Bool(on))),
             setting,
         }
     };
@@ -238,6 +238,10 @@ fn parsed(text: &str) -> Option<Values> {
 /// `POST settings/review`
 pub(crate) async fn review(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (fields, inside) = received(&visit, posted, &address).await?;
+    let app = inside.world().app_id;
+    inside
+        .ready(&visit, Action::UpdateSettings, app, PAGE)
+        .await?;
     let app = read(&visit, &inside).await?;
     let current = values(&app.settings);
     let base = parsed(fields.text("base")).unwrap_or_else(|| current.clone());
@@ -294,8 +298,8 @@ fn reviewed(
     let app = inside.world().app_id;
     let path = format!("/v1/manage/apps/{app}/settings");
     let pairs = changed.iter().map(|(name, value)| match value {
-        Value::String(text) => format!(" {name}={text}"),
-        other => format!(" '{name}={other}'"),
+        Value::String(text) => format!(" {}", quoted(&format!("{name}={text}"))),
+        other => format!(" {}", quoted(&format!("{name}={other}"))),
     });
     let cli = format!("vestry app set {app}{}", pairs.collect::<String>());
     let is_conflict = !both.is_empty() || !theirs.is_empty();
@@ -320,6 +324,10 @@ fn reviewed(
 /// `POST settings`: saves the reviewed changes, unless the settings have changed since.
 pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (fields, inside) = received(&visit, posted, &address).await?;
+    let app = inside.world().app_id;
+    inside
+        .ready(&visit, Action::UpdateSettings, app, PAGE)
+        .await?;
     let (Some(base), Some(changed)) = (parsed(fields.text("base")), parsed(fields.text("changes")))
     else {
         let invalid = Invalid::value("changes", "changes must be a JSON object");
@@ -347,7 +355,14 @@ pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -
         Err(Refusal::PreconditionFailed) => {
             let app = read(&visit, &inside).await?;
             let current = values(&app.settings);
-            Ok(reviewed(&visit, &inside, &base, &current, &changed))
+            // A double click: the first one has saved them.
+            let is_saved = changed
+                .iter()
+                .all(|(name, value)| current.get(name) == Some(value));
+            match is_saved {
+                true => Ok(done(&visit, Done::Repeated, &inside.path(PAGE))),
+                false => Ok(reviewed(&visit, &inside, &base, &current, &changed)),
+            }
         }
         Err(Refusal::Invalid(invalid)) => {
             let app = read(&visit, &inside).await?;

@@ -10,7 +10,7 @@ use vestry_domain::ids::UserId;
 use vestry_ports::store::Tx;
 
 use crate::Fault;
-use crate::kernel::state::control_trail::ControlTrail;
+use crate::kernel::state::control_trail::{ControlTrail, NewEnds};
 
 /// An act with its audit entry.
 pub(crate) struct Act {
@@ -48,11 +48,20 @@ impl Act {
     }
 
     /// Writes the entry and commits.
-    pub(crate) async fn commit(&self, mut tx: Box<dyn Tx>) -> Result<(), Fault> {
-        let ends = self.trail.write(&mut *tx, vec![self.entry()?]).await?;
+    pub(crate) async fn commit(&self, tx: Box<dyn Tx>) -> Result<(), Fault> {
+        let (tx, ends) = self.written(tx).await?;
         tx.commit().await?;
         self.trail.committed(ends);
         Ok(())
+    }
+
+    /// Writes the entry.
+    pub(crate) async fn written(
+        &self,
+        mut tx: Box<dyn Tx>,
+    ) -> Result<(Box<dyn Tx>, NewEnds), Fault> {
+        let ends = self.trail.write(&mut *tx, vec![self.entry()?]).await?;
+        Ok((tx, ends))
     }
 
     /// The entry to write.

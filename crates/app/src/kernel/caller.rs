@@ -158,7 +158,12 @@ impl Caller {
     pub(crate) async fn commit_last(&self, tx: Box<dyn Tx>) -> Result<(), Fault> {
         let Principal { run, act, .. } = &self.principal;
         match (act, run) {
-            (Some(act), _) => act.commit(tx).await,
+            (Some(act), None) => act.commit(tx).await,
+            (Some(act), Some(run)) => {
+                let (tx, ends) = act.written(tx).await?;
+                run.leave_open(tx, Some(ends));
+                Ok(())
+            }
             (None, None) => Ok(tx.commit().await?),
             (None, Some(run)) => {
                 run.leave_open(tx, None);

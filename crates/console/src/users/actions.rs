@@ -408,6 +408,10 @@ pub(crate) async fn act(visit: Visit, posted: Posted, address: Path<ActionAddres
     let Some(verb) = Verb::parse(&address.action) else {
         return Err(page::unknown(visit).await);
     };
+    let back = format!("{USERS}/{}/{}", address.inside.id, address.action);
+    inside
+        .ready(&visit, verb.action(), inside.world(), &back)
+        .await?;
     let of = form.text("of").to_owned();
     let subject = subject(&visit, &inside, verb, &address.inside.id, &of).await?;
     let id = subject.user.profile.user.id;
@@ -430,11 +434,11 @@ pub(crate) async fn act(visit: Visit, posted: Posted, address: Path<ActionAddres
         }
         Err(Refusal::LastSignInMethod) => {
             let message = "this is the only way in which the user can sign in";
-            let problems = Problems::of("Nothing was changed.", Invalid::value("typed", message));
+            let problems = Problems::of("Nothing was changed.", Invalid::value("", message));
             Ok(shown(&visit, &inside, verb, subject, problems))
         }
         Err(Refusal::NotNow(message)) => {
-            let problems = Problems::of("Nothing was changed.", Invalid::value("typed", message));
+            let problems = Problems::of("Nothing was changed.", Invalid::value("", message));
             Ok(shown(&visit, &inside, verb, subject, problems))
         }
         Err(refusal) => {

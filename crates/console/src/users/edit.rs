@@ -3,6 +3,7 @@
 use actix_web::HttpResponse;
 use actix_web::web::Path;
 use askama::Template;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use vestry_app::Refusal;
 use vestry_app::identity::users::{FullUser, UpdateUser};
@@ -23,6 +24,7 @@ use crate::problems::Problems;
 use crate::visit::Visit;
 
 /// The fields as text.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Input {
     first_name: String,
     middle_name: String,
@@ -52,29 +54,32 @@ impl Input {
         }
     }
 
-    /// The change: only what differs from the user as it is.
-    fn change(&self, user: &FullUser) -> Result<UpdateUser, Invalid> {
-        let own = &user.profile.user;
+    /// The change: only what differs from what the form was filled with. Changes that others have made since stay.
+    fn change(&self, own: &Self) -> Result<UpdateUser, Invalid> {
         let changed = |new: &String, old: &String| (new != old).then(|| new.clone());
-        let metadata = match self.metadata.trim() {
-            "" => Map::new(),
-            text => serde_json::from_str::<Map<String, Value>>(text).map_err(|error| {
-                let message = format!(
-                    "metadata must be a JSON object; line {}: {error}",
-                    error.line()
-                );
-                Invalid::value("metadata", message)
-            })?,
-        };
+        let metadata = object(&self.metadata)?;
+        // Compared as values: browsers send other line ends than they were given.
+        let is_same = object(&own.metadata).is_ok_and(|before| before == metadata);
         Ok(UpdateUser {
             first_name: changed(&self.first_name, &own.first_name),
             middle_name: changed(&self.middle_name, &own.middle_name),
             last_name: changed(&self.last_name, &own.last_name),
             emails: Vec::new(),
             phone_numbers: Vec::new(),
-            metadata: (metadata != *own.metadata.as_object()).then_some(metadata),
+            metadata: (!is_same).then_some(metadata),
             replace_metadata: true,
         })
+    }
+}
+
+/// Reads metadata; none is an empty object.
+fn object(text: &str) -> Result<Map<String, Value>, Invalid> {
+    match text.trim() {
+        "" => Ok(Map::new()),
+        text => serde_json::from_str(text).map_err(|error| {
+            let message = format!("metadata must be a JSON object: {error}");
+            Invalid::value("metadata", message)
+        }),
     }
 }
 
@@ -85,6 +90,8 @@ struct EditPage {
     user: FullUser,
     name: String,
     input: Input,
+    /// What the form was filled with, in JSON.
+    filled: String,
     problems: Problems,
     by_api: ByApi,
 }
@@ -94,6 +101,7 @@ fn form(
     inside: &Inside,
     user: FullUser,
     input: Input,
+    base: &Input,
     problems: Problems,
 ) -> HttpResponse {
     let id = user.profile.user.id;
@@ -104,6 +112,7 @@ fn form(
         name: title(&user),
         user,
         input,
+        filled: serde_json::to_string(base).unwrap_or_default(),
         by_api: ByApi::of_app("POST", &path, body, String::new()),
         problems,
     };
@@ -119,20 +128,26 @@ pub(crate) async fn edit(visit: Visit, address: Path<Address>) -> Shown {
     }
     let user = find(&visit, &inside, &address.id).await?;
     let input = Input::of(&user);
-    Ok(form(&visit, &inside, user, input, Problems::none()))
+    let base = input.clone();
+    Ok(form(&visit, &inside, user, input, &base, Problems::none()))
 }
 
 /// `POST users/{id}/edit`
 pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (fields, inside) = received(&visit, posted, &address).await?;
+    let back = format!("{USERS}/{}/edit", address.id);
+    inside
+        .ready(&visit, Action::UpdateUser, inside.world(), &back)
+        .await?;
     let user = find(&visit, &inside, &address.id).await?;
     let id = user.profile.user.id;
     let input = Input::read(&fields);
-    let change = match input.change(&user) {
+    let base = serde_json::from_str(fields.text("base")).unwrap_or_else(|_| Input::of(&user));
+    let change = match input.change(&base) {
         Ok(change) => change,
         Err(invalid) => {
             let problems = Problems::of("The user was not saved.", invalid);
-            return Ok(form(&visit, &inside, user, input, problems));
+            return Ok(form(&visit, &inside, user, input, &base, problems));
         }
     };
     let caller = inside.caller.clone();
@@ -150,7 +165,7 @@ pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -
         )),
         Err(Refusal::Invalid(invalid)) => {
             let problems = Problems::of("The user was not saved.", invalid);
-            Ok(form(&visit, &inside, user, input, problems))
+            Ok(form(&visit, &inside, user, input, &base, problems))
         }
         Err(refusal) => Err(inside
             .refused(&visit, refusal, &format!("{USERS}/{id}/edit"))

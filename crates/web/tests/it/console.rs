@@ -1454,6 +1454,15 @@ async fn forms_of_others_change_nothing(api: &Api) {
         }
         browser.site = "same-origin";
     }
+    // A path can be written in several ways; the same form is meant.
+    for path in [
+        "/console/%73ign-in",
+        "/console/sign-in/%63ode",
+        "/console/%6Aoin",
+    ] {
+        let form = [("form_token", own.as_str())];
+        browser.post(path, &form).await.shows(403, expired);
+    }
     browser.get("/console/").await.shows(200, "Apps");
     // GET never acts (CON-4).
     for path in paths {

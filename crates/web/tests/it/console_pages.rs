@@ -140,7 +140,9 @@ async fn a_key_is_created_restricted_rotated_and_revoked(api: &Api) {
 
     let id = named(&keys(api, Environment::Live).await, "Shop");
     let edit = format!("{list}/{id}/edit");
+    let base = unescaped(ann.get(&edit).await.field("base"));
     let narrower = [
+        ("base", base.as_str()),
         ("name", "Shop"),
         ("scopes", "users:read"),
         ("expires_in", "keep"),
@@ -150,6 +152,15 @@ async fn a_key_is_created_restricted_rotated_and_revoked(api: &Api) {
     ann.get(&list).await.shows(200, "Key saved");
     let again = ann.get(&list).await;
     assert!(!again.html.contains("Key saved"), "a result is shown once");
+
+    // A form that was filled before undoes nothing.
+    let late = ann.fill(&edit, &edit, &narrower).await;
+    let late = late.shows(400, "Another operator has changed the key");
+    assert!(
+        late.html.contains("value=\"users:read\" checked"),
+        "{}",
+        late.html
+    );
 
     let rotated = submit(&mut ann, &format!("{list}/{id}/rotate"), &[]).await;
     let second = secret(&rotated, "sk_live_");
@@ -318,9 +329,14 @@ async fn pages_are_for_their_roles(api: &Api) {
                     .field("form_token")
                     .to_owned();
                 let submission = key.replace('_', "-");
+                let base = match shown.html.contains("name=\"base\"") {
+                    true => unescaped(shown.field("base")),
+                    false => String::new(),
+                };
                 let form = [
                     ("form_token", token.as_str()),
                     ("submission", &submission),
+                    ("base", &base),
                     ("preset", field),
                     ("name", "new"),
                     ("url", "https://app.example.com/new"),
@@ -620,7 +636,7 @@ async fn of_two_saves_one_wins(api: &Api) {
         "Changed by both",
         "1440",
         "4320",
-        "Already saved by another operator",
+        "Changed since you opened the page",
         "sms_per_hour",
     ] {
         assert!(conflict.html.contains(text), "{text} in {}", conflict.html);
@@ -741,10 +757,10 @@ async fn support_helps_a_user(api: &Api) {
         ("last_name", "King"),
         ("metadata", "{\"plan\": }"),
     ];
-    let refused = ann
-        .fill(&edit, &edit, &broken)
-        .await
-        .shows(400, "Metadata must be a JSON object; line 1");
+    let refused = ann.fill(&edit, &edit, &broken).await.shows(
+        400,
+        "Metadata must be a JSON object: expected value at line 1",
+    );
     assert!(refused.html.contains("value=\"King\""), "{}", refused.html);
     let saved = [
         ("first_name", "Ada"),
@@ -758,6 +774,21 @@ async fn support_helps_a_user(api: &Api) {
         .await
         .shows(200, "User saved")
         .shows(200, "<h1>Ada King</h1>");
+
+    // The backend has changed the metadata since the form was opened, and only a name is changed in it.
+    let base = unescaped(ann.get(&edit).await.field("base"));
+    let update = format!("/v1/auth/users/{ada}/update");
+    let pro = json!({"metadata": {"plan": "pro"}});
+    api.live().send("PUT", &update, Some(pro)).await.ok();
+    let late = [
+        ("base", base.as_str()),
+        ("first_name", "Ada"),
+        ("last_name", "Lovelace"),
+        ("metadata", "{\r\n  \"plan\": \"free\"\r\n}"),
+    ];
+    ann.fill(&edit, &edit, &late).await.leads_to(&page);
+    let read = api.live().get(&format!("/v1/auth/users/{ada}")).await;
+    assert_eq!(read.body["metadata"], json!({"plan": "pro"}));
 
     for (action, status, result) in [
         ("disable", "disabled", "User disabled"),
@@ -813,6 +844,7 @@ async fn support_helps_a_user(api: &Api) {
     let acts = acts_of_operators(api, &ada).await;
     let expected = [
         "user.view",
+        "user.update edit",
         "user.update edit",
         "user.disable",
         "user.enable",
