@@ -68,17 +68,22 @@ impl Inside {
         Frame::new(visit, &self.signed, current).in_place(&self.by, place)
     }
 
-    /// Refuses an operator who may not do something now, before anything else is looked at (2.1).
+    /// Checks an action before its form is shown, and again before the fields of the form are.
+    ///
+    /// # Errors
+    /// The second factor, which leads back here, or the page for a role that lacks the right.
     pub(crate) async fn ready(
         &self,
         visit: &Visit,
         action: Action,
         extent: impl Into<Extent>,
-        back: &str,
     ) -> Result<(), HttpResponse> {
         match self.by.is_ready_for(action, extent) {
             Ok(()) => Ok(()),
-            Err(refusal) => Err(self.refused(visit, refusal, back).await),
+            Err(refusal) => {
+                let back = &visit.address;
+                Err(page::refused_action(visit, &self.signed, refusal, back).await)
+            }
         }
     }
 

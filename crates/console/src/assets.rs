@@ -17,7 +17,6 @@ files! {
     "caret.svg" "image/svg+xml",
     "console.css" "text/css; charset=utf-8",
     "copy.js" "text/javascript; charset=utf-8",
-    "dialog.js" "text/javascript; charset=utf-8",
     "icons.svg" "image/svg+xml",
     "mark-live.svg" "image/svg+xml",
     "mark.svg" "image/svg+xml",

@@ -244,8 +244,7 @@ fn path_of_keys(inside: &Inside) -> String {
 }
 
 fn command(inside: &Inside, verb: &str, rest: &str) -> String {
-    let world = inside.world();
-    format!("vestry key {verb} {}{rest}", world.app_id).replace("{env}", world.environment.as_str())
+    format!("vestry key {verb} {}{rest}", inside.world().app_id)
 }
 
 /// The keys of the environment with their last uses.
@@ -278,17 +277,6 @@ async fn find(visit: &Visit, inside: &Inside, id: &str) -> Result<Row, HttpRespo
     let mut rows = rows(visit, inside).await?.into_iter();
     let found = rows.find(|row| Some(row.key.id) == id && row.may_change());
     found.ok_or_else(|| page::refused(visit, Refusal::NotFound("active key").into()))
-}
-
-/// Asks for the second factor before a form that needs it.
-async fn prepared(visit: &Visit, inside: &Inside, action: Action) -> Result<(), HttpResponse> {
-    match inside.by.is_ready_for(action, inside.world()) {
-        Ok(()) => Ok(()),
-        Err(refusal) => {
-            let back = &visit.address;
-            Err(page::refused_action(visit, &inside.signed, refusal, back).await)
-        }
-    }
 }
 
 /// `GET keys`
@@ -329,7 +317,9 @@ pub(crate) async fn new(
     Query(wanted): Query<NewKind>,
 ) -> Shown {
     let inside = enter(&visit, &address).await?;
-    prepared(&visit, &inside, Action::CreateApiKey).await?;
+    inside
+        .ready(&visit, Action::CreateApiKey, inside.world())
+        .await?;
     let input = KeyInput::proposed(wanted.kind.as_deref() == Some("public"));
     Ok(create_form(&visit, &inside, input, Problems::none()))
 }
@@ -341,7 +331,8 @@ fn create_form(
     problems: Problems,
 ) -> HttpResponse {
     let body = r#"{"name": "Shop backend", "preset": "sign-in", "expires_at": 1830000000}"#;
-    let rest = r#" {env} --name "Shop backend" --preset sign-in --expires-in 90d"#;
+    let environment = inside.world().environment;
+    let rest = format!(" {environment} --name \"Shop backend\" --preset sign-in --expires-in 90d");
     let template = KeyFormPage {
         key: None,
         is_public: input.is_public,
@@ -352,7 +343,7 @@ fn create_form(
             "POST",
             &path_of_keys(inside),
             body,
-            command(inside, "create", rest),
+            command(inside, "create", &rest),
         ),
         frame: inside.frame(visit, KEYS),
         input,
@@ -364,7 +355,9 @@ fn create_form(
 /// `POST keys/new`: the response shows the key, once (CON-7).
 pub(crate) async fn create(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
-    prepared(&visit, &inside, Action::CreateApiKey).await?;
+    inside
+        .ready(&visit, Action::CreateApiKey, inside.world())
+        .await?;
     let input = KeyInput::read(&form);
     let kind = match input.is_public {
         true => ApiKeyKind::Public,
@@ -420,7 +413,9 @@ fn created_page(
 /// `GET keys/{id}/edit`
 pub(crate) async fn edit(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
-    prepared(&visit, &inside, Action::UpdateApiKey).await?;
+    inside
+        .ready(&visit, Action::UpdateApiKey, inside.world())
+        .await?;
     let row = find(&visit, &inside, &address.id).await?;
     let input = KeyInput::of(&row.key);
     Ok(edit_form(
@@ -462,7 +457,9 @@ fn edit_form(
 /// `POST keys/{id}/edit`
 pub(crate) async fn update(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
-    prepared(&visit, &inside, Action::UpdateApiKey).await?;
+    inside
+        .ready(&visit, Action::UpdateApiKey, inside.world())
+        .await?;
     let row = find(&visit, &inside, &address.id).await?;
     let input = KeyInput::read(&form);
     if form.text("base") != base_of(&row.key) {
@@ -501,7 +498,9 @@ pub(crate) async fn update(visit: Visit, posted: Posted, address: Path<Address>)
 /// `GET keys/{id}/rotate`
 pub(crate) async fn confirm_rotation(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
-    prepared(&visit, &inside, Action::RotateApiKey).await?;
+    inside
+        .ready(&visit, Action::RotateApiKey, inside.world())
+        .await?;
     let row = find(&visit, &inside, &address.id).await?;
     Ok(confirmation(&visit, &inside, &row, true))
 }
@@ -509,7 +508,9 @@ pub(crate) async fn confirm_rotation(visit: Visit, address: Path<Address>) -> Sh
 /// `GET keys/{id}/revoke`
 pub(crate) async fn confirm_revocation(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
-    prepared(&visit, &inside, Action::RevokeApiKey).await?;
+    inside
+        .ready(&visit, Action::RevokeApiKey, inside.world())
+        .await?;
     let row = find(&visit, &inside, &address.id).await?;
     Ok(confirmation(&visit, &inside, &row, false))
 }

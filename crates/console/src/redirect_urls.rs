@@ -171,9 +171,7 @@ fn checked(urls: &[RedirectUrl], url: String, kind: RedirectKind) -> Check {
 pub(crate) async fn add(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
     let world = inside.world();
-    inside
-        .ready(&visit, Action::AddRedirectUrl, world, PAGE)
-        .await?;
+    inside.ready(&visit, Action::AddRedirectUrl, world).await?;
     let (url, kind) = (
         form.text("url").trim().to_owned(),
         form.text("kind").to_owned(),
@@ -220,12 +218,9 @@ pub(crate) async fn make_default(visit: Visit, posted: Posted, address: Path<Add
 /// `GET redirect-urls/{id}/remove`
 pub(crate) async fn confirm_removal(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
-    if let Err(refusal) = inside
-        .by
-        .is_ready_for(Action::RemoveRedirectUrl, inside.world())
-    {
-        return Err(inside.refused(&visit, refusal, PAGE).await);
-    }
+    inside
+        .ready(&visit, Action::RemoveRedirectUrl, inside.world())
+        .await?;
     let mut urls = read(&visit, &inside).await?.into_iter();
     let Some(url) = urls.find(|url| url.id.to_string() == address.id) else {
         return Err(page::unknown(visit).await);

@@ -239,9 +239,7 @@ fn parsed(text: &str) -> Option<Values> {
 pub(crate) async fn review(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (fields, inside) = received(&visit, posted, &address).await?;
     let app = inside.world().app_id;
-    inside
-        .ready(&visit, Action::UpdateSettings, app, PAGE)
-        .await?;
+    inside.ready(&visit, Action::UpdateSettings, app).await?;
     let app = read(&visit, &inside).await?;
     let current = values(&app.settings);
     let base = parsed(fields.text("base")).unwrap_or_else(|| current.clone());
@@ -325,9 +323,7 @@ fn reviewed(
 pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (fields, inside) = received(&visit, posted, &address).await?;
     let app = inside.world().app_id;
-    inside
-        .ready(&visit, Action::UpdateSettings, app, PAGE)
-        .await?;
+    inside.ready(&visit, Action::UpdateSettings, app).await?;
     let (Some(base), Some(changed)) = (parsed(fields.text("base")), parsed(fields.text("changes")))
     else {
         let invalid = Invalid::value("changes", "changes must be a JSON object");

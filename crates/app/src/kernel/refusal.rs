@@ -75,7 +75,7 @@ pub enum Refusal {
     LimitReached {
         /// The field that would exceed it, with its index in a list.
         param: Option<Cow<'static, str>>,
-        /// What has them, with an article.
+        /// Their owner, with an article, such as `the user`.
         of: &'static str,
         /// The kind, in the API's words.
         kind: &'static str,

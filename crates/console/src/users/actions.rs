@@ -394,10 +394,7 @@ pub(crate) async fn confirm(
     let Some(verb) = Verb::parse(&address.action) else {
         return Err(page::unknown(visit).await);
     };
-    if let Err(refusal) = inside.by.is_ready_for(verb.action(), inside.world()) {
-        let back = format!("{USERS}/{}/{}", address.inside.id, address.action);
-        return Err(inside.refused(&visit, refusal, &back).await);
-    }
+    inside.ready(&visit, verb.action(), inside.world()).await?;
     let subject = subject(&visit, &inside, verb, &address.inside.id, &part.of).await?;
     Ok(shown(&visit, &inside, verb, subject, Problems::none()))
 }
@@ -408,10 +405,7 @@ pub(crate) async fn act(visit: Visit, posted: Posted, address: Path<ActionAddres
     let Some(verb) = Verb::parse(&address.action) else {
         return Err(page::unknown(visit).await);
     };
-    let back = format!("{USERS}/{}/{}", address.inside.id, address.action);
-    inside
-        .ready(&visit, verb.action(), inside.world(), &back)
-        .await?;
+    inside.ready(&visit, verb.action(), inside.world()).await?;
     let of = form.text("of").to_owned();
     let subject = subject(&visit, &inside, verb, &address.inside.id, &of).await?;
     let id = subject.user.profile.user.id;

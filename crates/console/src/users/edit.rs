@@ -122,10 +122,9 @@ fn form(
 /// `GET users/{id}/edit`
 pub(crate) async fn edit(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
-    let back = format!("{USERS}/{}/edit", address.id);
-    if let Err(refusal) = inside.by.is_ready_for(Action::UpdateUser, inside.world()) {
-        return Err(inside.refused(&visit, refusal, &back).await);
-    }
+    inside
+        .ready(&visit, Action::UpdateUser, inside.world())
+        .await?;
     let user = find(&visit, &inside, &address.id).await?;
     let input = Input::of(&user);
     let base = input.clone();
@@ -135,9 +134,8 @@ pub(crate) async fn edit(visit: Visit, address: Path<Address>) -> Shown {
 /// `POST users/{id}/edit`
 pub(crate) async fn save(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (fields, inside) = received(&visit, posted, &address).await?;
-    let back = format!("{USERS}/{}/edit", address.id);
     inside
-        .ready(&visit, Action::UpdateUser, inside.world(), &back)
+        .ready(&visit, Action::UpdateUser, inside.world())
         .await?;
     let user = find(&visit, &inside, &address.id).await?;
     let id = user.profile.user.id;
