@@ -70,12 +70,12 @@ pub enum Refusal {
     /// The current state does not permit the call. The message says what to do first.
     #[error("{0}")]
     NotNow(&'static str),
-    /// The user, or whatever else has these objects, has reached the maximum.
+    /// The user, environment or deployment has the maximum of these objects.
     #[error("{of} can have at most {most} {kind}")]
     LimitReached {
         /// The field that would exceed it, with its index in a list.
         param: Option<Cow<'static, str>>,
-        /// Their owner, with an article, such as `the user`.
+        /// Their owner, with an article, such as `an environment`.
         of: &'static str,
         /// The kind, in the API's words.
         kind: &'static str,
