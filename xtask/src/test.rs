@@ -111,14 +111,24 @@ fn threads() -> usize {
 /// Runs the checks of the whole service from outside.
 fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = dev_server::build(Built::WithTests)?;
-    match Node::prepare(&node::INTEROP, install)? {
-        Some(node) => interop::check(python, &node, &binary, interop::A_THIRD)?,
-        None => node::MISSING.announce()?,
-    }
-    if let Some(chromium) = Chromium::prepare(install)? {
-        browser::check(python, &chromium, &binary)?;
-    }
-    api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All)
+    let node = Node::prepare(&node::INTEROP, install)?;
+    let chromium = Chromium::prepare(install)?;
+    // Each has a server of its own, and waits for it half of the time.
+    thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All)?;
+            match &chromium {
+                Some(chromium) => browser::check(python, chromium, &binary),
+                None => Ok(()),
+            }
+        });
+        let interop = match &node {
+            Some(node) => interop::check(python, node, &binary, interop::A_THIRD),
+            None => node::MISSING.announce(),
+        };
+        let beside = beside.join();
+        interop.and(beside.unwrap_or_else(|_| Err(Failure::new("a check from outside panicked"))))
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Databases for one test each, removed when it ends.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio_postgres::NoTls;
@@ -64,6 +65,9 @@ impl Place {
     }
 }
 
+/// A hundred parallel calls share ten connections, and a machine that builds something else serves them slowly.
+const PATIENCE: Duration = Duration::from_secs(30);
+
 impl Lane {
     /// A fresh database; `None` if the lane is missing on purpose.
     pub(crate) async fn place(self) -> Option<Place> {
@@ -76,7 +80,12 @@ impl Lane {
             }
             Self::Postgres => {
                 let server = Throwaway::migrated().await?;
-                (Settings::new(server.url().parse().unwrap()), Some(server))
+                let settings = Settings {
+                    acquire_timeout: PATIENCE,
+                    connect_timeout: PATIENCE,
+                    ..Settings::new(server.url().parse().unwrap())
+                };
+                (settings, Some(server))
             }
         };
         Some(Place {
@@ -90,6 +99,7 @@ impl Lane {
 /// It is thrown away, so no commit waits for the disk.
 fn sqlite(path: PathBuf) -> Settings {
     Settings {
+        acquire_timeout: PATIENCE,
         synchronous: Synchronous::Normal,
         ..Settings::new(Database::Sqlite(path))
     }
