@@ -3,8 +3,6 @@
 mod build_times;
 
 use std::collections::BTreeMap;
-use std::sync::mpsc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::arguments::Arguments;
@@ -16,12 +14,13 @@ use build_times::Seconds;
 pub(crate) const ABOUT: &str = "\
 Run everything that a change must pass, cheapest steps first.
 
-Runs fmt, tidy, clippy, the test build, the tests with every lane while the docs build, and the API description. It stops at the
+Runs fmt, tidy, clippy, the test build, the tests with every lane, the API description and the docs. It stops at the
 first step that fails, prints the time of each and, after each build, its slowest crates next to those in build-times.toml.
-`.ci/run` runs just this command; set CI=true to make a missing lane a failure. Checks that take too long for every
-change are listed as nightly commands in CONTRIBUTING.md.
+`.ci/run` runs this command without the docs, and lints while it builds. Set CI=true to make a missing lane a failure. Checks
+that take too long for every change are listed as nightly commands in CONTRIBUTING.md.
 
---record   rewrite build-times.toml, after a build from an empty target directory on an idle machine";
+--without-docs  do not build the docs
+--record        rewrite build-times.toml, after a build from an empty target directory on an idle machine";
 
 /// A step: its name and function. Builds record the compile time of each crate.
 type Step = (&'static str, fn(&mut Builds) -> Result<(), Failure>);
@@ -52,18 +51,25 @@ const STEPS: &[Step] = &[
         let all = ["test", "--workspace", "--no-run", "--timings"];
         timed("build", builds, &all, &[])
     }),
-    ("test, doc", |_| test_beside_doc()),
+    ("test", |_| test::run(&[])),
     ("openapi", |_| openapi::check(Built::WithTests)),
+    (DOCS, |_| docs()),
 ];
+
+/// The step that can be left out.
+const DOCS: &str = "docs";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut arguments = Arguments::new("ci", arguments);
-    let is_record = arguments.flag("--record");
+    let [is_record, has_docs] = [
+        arguments.flag("--record"),
+        !arguments.flag("--without-docs"),
+    ];
     arguments.end()?;
     let start = Instant::now();
     let (mut done, mut builds) = (Vec::new(), Builds::new());
     let mut failure = None;
-    for (name, step) in STEPS {
+    for (name, step) in STEPS.iter().filter(|(name, _)| has_docs || *name != DOCS) {
         println!("\n=== {name}");
         let begun = Instant::now();
         let outcome = step(&mut builds);
@@ -110,31 +116,9 @@ fn timed(
     Ok(())
 }
 
-/// Runs the tests, and builds the docs once they start.
-///
-/// Tests wait for each other a quarter of the time, which the docs build uses. Cargo builds one thing at a time, so the docs build starts
-/// only after the tests do.
-fn test_beside_doc() -> Result<(), Failure> {
-    let (built, tests_run) = mpsc::channel();
-    thread::scope(|scope| {
-        let docs = scope.spawn(move || match tests_run.recv() {
-            Ok(()) => doc(),
-            // The tests did not start running, and report why.
-            Err(_) => Ok(()),
-        });
-        let tests = test::run_noticing(&[], move || {
-            let _ = built.send(());
-        });
-        let docs = docs
-            .join()
-            .unwrap_or_else(|_| Err(Failure::new("the docs build panicked")));
-        tests.and(docs)
-    })
-}
-
-fn doc() -> Result<(), Failure> {
+fn docs() -> Result<(), Failure> {
     process::run(
-        project::cargo_at_leisure()
+        project::cargo()
             .args([
                 "doc",
                 "--workspace",

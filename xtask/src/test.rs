@@ -53,17 +53,9 @@ impl Request {
 }
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
-    run_noticing(arguments, || ())
-}
-
-/// Like `run`, but calls `built` once cargo has finished building and the first tests run.
-pub(crate) fn run_noticing(
-    arguments: &[String],
-    built: impl FnOnce() + Send + 'static,
-) -> Result<(), Failure> {
     let request = Request::parse(arguments)?;
     let servers = TestServers::start(request.install)?;
-    let tests = cargo_test(&request, &servers, built).and_then(|()| match request.is_whole() {
+    let tests = cargo_test(&request, &servers).and_then(|()| match request.is_whole() {
         true => servers.run_timing_tests(None),
         false => Ok(()),
     });
@@ -77,11 +69,7 @@ pub(crate) fn run_noticing(
 }
 
 /// Runs the cargo tests.
-fn cargo_test(
-    request: &Request,
-    servers: &TestServers,
-    built: impl FnOnce() + Send + 'static,
-) -> Result<(), Failure> {
+fn cargo_test(request: &Request, servers: &TestServers) -> Result<(), Failure> {
     let mut command = servers.cargo_test(&["--no-fail-fast"]);
     if request.packages.is_empty() {
         command.arg("--workspace");
@@ -96,7 +84,7 @@ fn cargo_test(
     if environment::variable(THREADS).is_none() {
         command.env(THREADS, threads().to_string());
     }
-    process::run_noticing(&mut command, "Running", built)
+    process::run(&mut command)
 }
 
 /// The variable for the number of parallel tests, read by cargo's harness.

@@ -1,9 +1,7 @@
 //! Running other programs to completion.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
 
 use crate::environment;
 use crate::failure::{Context, Failure};
@@ -63,35 +61,6 @@ pub fn run_beside_others(command: &mut Command) -> Result<(), Failure> {
     print!("{}", String::from_utf8_lossy(&output.stdout));
     eprint!("{}", String::from_utf8_lossy(&output.stderr));
     require_success(&line, output.status)
-}
-
-/// Like [`run`], but calls `noticed` once a line on standard error contains this word.
-pub fn run_noticing(
-    command: &mut Command,
-    word: &'static str,
-    noticed: impl FnOnce() + Send + 'static,
-) -> Result<(), Failure> {
-    let line = line(command);
-    let mut child = command
-        .stderr(Stdio::piped())
-        .spawn()
-        .context(format!("cannot start `{line}`"))?;
-    if let Some(output) = child.stderr.take() {
-        // Not joined: a process left behind by a test can keep the pipe open forever.
-        thread::spawn(move || {
-            let mut noticed = Some(noticed);
-            for text in BufReader::new(output).lines().map_while(Result::ok) {
-                eprintln!("{text}");
-                if text.contains(word)
-                    && let Some(noticed) = noticed.take()
-                {
-                    noticed();
-                }
-            }
-        });
-    }
-    let status = child.wait().context(format!("cannot wait for `{line}`"))?;
-    require_success(&line, status)
 }
 
 /// Copies a file or directory with its attributes, as `cp --archive` does.

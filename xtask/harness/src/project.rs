@@ -50,13 +50,6 @@ pub fn cargo() -> Command {
     in_root(Command::new(cargo_program()))
 }
 
-/// [`cargo`] with the lowest priority.
-pub fn cargo_at_leisure() -> Command {
-    let mut command = Command::new("nice");
-    command.args(["-n", "19"]).arg(cargo_program());
-    in_root(command)
-}
-
 /// The host platform in the compiler's notation.
 pub fn host() -> Result<String, Failure> {
     let version = process::output(cargo().args(["version", "--verbose"]))?;
