@@ -19,6 +19,7 @@ Every change runs the same tests at a smaller size.
 --races        check that a hundred parallel calls to two processes never create duplicates (R1 to R11, attack 4)
 --rounds N     the number of rounds of each race (default 1000; a change uses 20)
 --events       check that events, webhooks and the audit log lose nothing in kills, failovers and races (EV-K1 to EV-A2)
+--operators    check that no race, kill or random key gets past operators, management keys and configuration documents (CN-P1 to CN-K1)
 --no-install   do not install anything with apt-get";
 
 /// Nightly tests of events, webhooks and the audit log, with their rounds. Each runs alone, because some need an idle machine.
@@ -35,6 +36,14 @@ const EVENTS: &[(&str, u32)] = &[
     ("ev_a2", 20),
 ];
 
+/// Nightly tests of restricted keys, operators and the management API, with their rounds.
+const OPERATORS: &[(&str, u32)] = &[
+    ("cn_c1", 1_000),
+    ("cn_k1", 200),
+    ("cn_p1", 5_000),
+    ("cn_r1", 50),
+];
+
 /// The variable for the number of account histories on the fakes; a fiftieth of them runs over HTTP on each store.
 const HISTORIES: &str = "VESTRY_TEST_HISTORIES";
 /// The variable for the rounds of each race between parallel calls.
@@ -42,10 +51,10 @@ const ROUNDS: &str = "VESTRY_TEST_ROUNDS";
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut arguments = Arguments::new("attacks", arguments);
-    let [timing, claims, races, events] =
-        ["--timing", "--claims", "--races", "--events"].map(|flag| arguments.flag(flag));
-    if !timing && !claims && !races && !events {
-        return Err(arguments.wrong("pass --timing, --claims, --races or --events"));
+    let parts = ["--timing", "--claims", "--races", "--events", "--operators"];
+    let [timing, claims, races, events, operators] = parts.map(|flag| arguments.flag(flag));
+    if !timing && !claims && !races && !events && !operators {
+        return Err(arguments.wrong("pass --timing, --claims, --races, --events or --operators"));
     }
     let install = arguments.install();
     let samples = arguments.number("--samples")?.unwrap_or(2_000);
@@ -65,9 +74,10 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         if races {
             test("races::", ROUNDS, rounds)?;
         }
-        if events {
-            let mut tests = EVENTS.iter();
-            tests.try_for_each(|(name, rounds)| test(name, ROUNDS, *rounds))?;
+        for (is_wanted, tests) in [(events, EVENTS), (operators, OPERATORS)] {
+            for (name, rounds) in tests.iter().filter(|_| is_wanted) {
+                test(name, ROUNDS, *rounds)?;
+            }
         }
         if timing {
             servers.run_timing_tests(Some(samples))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::block_in_place;
-use vestry_contract::rng::Rng;
+use vestry_contract::rng::{self, Rng};
 
 use crate::on_both_databases;
 use crate::races::{Field, all_at_once};
@@ -14,8 +14,8 @@ use crate::support::installation::{Installation, Keys, Server, text};
 on_both_databases! {
     /// R13: fifty at once
     r13_one_effect_of_fifty_requests_with_one_key => super::one_effect_of_fifty_requests_with_one_key;
-    /// R13, and CN-K1 for the management API: after a crash
-    r13_mg_10_one_effect_and_one_answer_over_kill_9 => super::one_effect_and_one_answer_over_kill_9;
+    /// R13, and CN-K1 for the management API (MG-6, MG-10, AUD-1): after a crash
+    cn_k1_r13_mg_10_one_effect_and_one_answer_over_kill_9 => super::one_effect_and_one_answer_over_kill_9;
 }
 
 const ROUNDS: usize = 20;
@@ -156,6 +156,32 @@ fn creations(server: &Server, keys: &Keys, management_key: &str, kill: usize) ->
     (0..UNDER_WAY).map(creation).collect()
 }
 
+/// A document in which everything has the same number.
+fn document(number: usize) -> Value {
+    let url = format!("https://shop.example/{number}");
+    json!({
+        "settings": { "freshness_minutes": 20 + number },
+        "live": {
+            "redirect_urls": [{ "kind": "login", "url": url }],
+            "webhook_endpoints": [{ "url": url, "types": ["user.*"] }],
+        },
+    })
+}
+
+/// The number of the document that was applied, as a whole.
+fn applied(config: &Value) -> Option<usize> {
+    let minutes = config["settings"]["freshness_minutes"].as_u64().unwrap();
+    let of_url = |path: &str| {
+        let url = config.pointer(path)?.as_str()?;
+        url.strip_prefix("https://shop.example/")?.parse().ok()
+    };
+    let number: Option<usize> = of_url("/live/redirect_urls/0/url");
+    assert_eq!(number, of_url("/live/webhook_endpoints/0/url"), "{config}");
+    let expected = number.map_or(15, |number| 20 + u64::try_from(number).unwrap());
+    assert_eq!(minutes, expected, "{config}");
+    number
+}
+
 /// Retries until the request is answered, as a client does that follows `Retry-After`.
 async fn answered(creation: Creation) -> Answer {
     for _ in 0..60 {
@@ -172,28 +198,60 @@ async fn answered(creation: Creation) -> Answer {
 async fn one_effect_and_one_answer_over_kill_9(installation: Installation) {
     let keys = installation.set_up();
     let rights = ["--app", "all", "--environment", "test,live"];
-    let scopes = ["--scope", "apps:write,keys:write", "--expires-in", "1d"];
+    let scopes = "apps:write,keys:write,config:read,config:write";
+    let scopes = ["--scope", scopes, "--expires-in", "1d"];
     let create = ["manage-key", "create", "terraform"];
     let key = block_in_place(|| installation.admin(&[&create[..], &rights, &scopes].concat()));
     let key = text(&key, "key");
+    let config = format!("/v1/manage/apps/{}/config", keys.app);
     let rows = async |table: &str| {
         let rows = format!("SELECT id AS one, id AS two FROM {table}");
         installation.database.pairs(&rows).await.len()
     };
-    let [apps, api_keys] = [rows("apps").await, rows("api_keys").await];
-    let mut rng = Rng::from_seed(vestry_contract::rng::seed());
-    let (mut acknowledged, mut lost) = (0, 0);
-    for kill in 0..KILLS {
+    // Each object with its entry in the audit log, and its event, which has a place in the log or waits for one.
+    let traces = async || {
+        let entries =
+            async |action: &str| rows(&format!("control_entries WHERE action = '{action}'")).await;
+        let created = "events WHERE kind = 'api_key.created'";
+        let events = rows(created).await + rows(&format!("unsequenced_{created}")).await;
+        [
+            rows("apps").await,
+            entries("app.create").await,
+            rows("api_keys").await,
+            entries("api_key.create").await,
+            events,
+        ]
+    };
+    let before = traces().await;
+    let mut rng = Rng::from_seed(rng::seed());
+    let (mut acknowledged, mut lost, mut documents) = (0, 0, 0);
+    let kills = rng::rounds(KILLS);
+    for kill in 0..kills {
         let mut server = installation.serve().await;
+        let api = server.api(&key);
+        let present = api.get(&config).await;
+        let etag = present.headers["etag"].to_str().unwrap().to_owned();
+        let previous = applied(&present.ok());
         let first: Vec<_> = creations(&server, &keys, &key, kill)
             .into_iter()
             .map(|creation| tokio::spawn(async move { creation.send().await }))
             .collect();
+        let apply = {
+            let config = config.clone();
+            async move { api.try_replace(&config, &etag, &document(kill)).await }
+        };
+        let apply = tokio::spawn(apply);
         let moment = Duration::from_millis(u64::try_from(rng.below(400)).unwrap());
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
         load.await.expect_err("it goes on until then");
         server.process.kill().await;
         let server = installation.serve().await;
+        let now = applied(&server.api(&key).get(&config).await.ok());
+        match apply.await.unwrap() {
+            Ok(answer) if answer.status == 200 => assert_eq!(now, Some(kill)),
+            _ => assert!([previous, Some(kill)].contains(&now), "{now:?}"),
+        }
+        documents += usize::from(now == Some(kill));
         let again: Vec<_> = creations(&server, &keys, &key, kill)
             .into_iter()
             .map(|creation| tokio::spawn(answered(creation)))
@@ -213,8 +271,10 @@ async fn one_effect_and_one_answer_over_kill_9(installation: Installation) {
         server.process.stop().await;
     }
     let users = rows("users").await;
-    println!("R13: {KILLS} kills, {acknowledged} answers before, {lost} lost, {users} users");
-    assert_eq!(users, KILLS * UNDER_WAY / 2);
-    assert_eq!(rows("apps").await, apps + KILLS * UNDER_WAY / 4);
-    assert_eq!(rows("api_keys").await, api_keys + KILLS * UNDER_WAY / 4);
+    println!(
+        "CN-K1: {kills} kills, {acknowledged} answers before, {lost} lost, {users} users, {documents} documents"
+    );
+    assert_eq!(users, kills * UNDER_WAY / 2);
+    let added = kills * UNDER_WAY / 4;
+    assert_eq!(traces().await, before.map(|number| number + added));
 }

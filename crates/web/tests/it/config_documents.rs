@@ -14,12 +14,11 @@ use vestry_domain::management_key::Rights;
 use vestry_domain::management_scope::ManagementScope;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::timestamp::Seconds;
-use vestry_testkit::lane::variable;
 
 use crate::harness::{Api, Client, START, on_both};
 
 on_both! {
-    mg_6_an_applied_export_is_the_same_document
+    cn_c1_mg_6_an_applied_export_is_the_same_document
     mg_1_a_put_of_what_was_read_changes_nothing
     mg_6_a_plan_is_what_apply_does
     mg_6_each_change_is_recorded_like_a_single_one
@@ -228,11 +227,10 @@ fn random(rng: &mut Rng, has_providers: bool) -> Config {
 }
 
 /// CN-C1. The number of Apps is `VESTRY_TEST_ROUNDS`, or 50.
-async fn mg_6_an_applied_export_is_the_same_document(api: &Api) {
-    let rounds = variable("VESTRY_TEST_ROUNDS").map_or(50, |rounds| rounds.parse().unwrap());
+async fn cn_c1_mg_6_an_applied_export_is_the_same_document(api: &Api) {
     let mut rng = Rng::from_seed(rng::seed());
     let by = Principal::cli();
-    for round in 0..rounds {
+    for round in 0..rng::rounds(50) {
         let source = new_app(&api.service).await;
         let after = apply(&api.service, source, &random(&mut rng, true)).await;
         let exported = export(&api.service, source).await;

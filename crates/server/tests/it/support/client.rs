@@ -160,6 +160,17 @@ impl Api {
         answer.unwrap()
     }
 
+    /// A PUT of what still has this `ETag`, which may get no response.
+    pub(crate) async fn try_replace(
+        &self,
+        path: &str,
+        etag: &str,
+        body: &Value,
+    ) -> reqwest::Result<Answer> {
+        let request = self.request(Method::PUT, path).json(body);
+        read(request.header("If-Match", etag)).await
+    }
+
     pub(crate) async fn delete(&self, path: &str, body: &Value) -> Answer {
         self.try_delete(path, body).await.unwrap()
     }
