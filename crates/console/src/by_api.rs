@@ -35,6 +35,14 @@ impl ByApi {
         Self { curl, cli }
     }
 
+    /// Only the command: no call does it.
+    pub(crate) const fn command(cli: String) -> Self {
+        Self {
+            curl: String::new(),
+            cli,
+        }
+    }
+
     /// A call with a key of the App.
     pub(crate) fn of_app(method: &str, path: &str, body: &str, cli: String) -> Self {
         let mut by_api = Self::new(method, path, body, cli);

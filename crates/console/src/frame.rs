@@ -77,6 +77,18 @@ const DEPLOYMENT: &[(&str, &[Entry])] = &[(
     "",
     &[
         ("", "overview", "Apps", None),
+        (
+            "operators",
+            "users",
+            "Operators",
+            Some(Action::ReadOperators),
+        ),
+        (
+            "management-keys",
+            "key",
+            "Management keys",
+            Some(Action::ReadManagementKeys),
+        ),
         ("me", "passkey", "Your account", None),
     ],
 )];
@@ -244,7 +256,12 @@ pub(crate) fn path(app: AppId, environment: Environment) -> String {
 }
 
 fn groups(of: &[(&'static str, &[Entry])], by: &Principal, extent: Extent) -> Vec<Group> {
-    let is_open = |action: Option<Action>| action.is_none_or(|action| by.may(action, extent));
+    let is_open = |action: Option<Action>| {
+        action.is_none_or(|action| match extent {
+            Extent::Deployment => by.may_somewhere(action),
+            extent => by.may(action, extent),
+        })
+    };
     let groups = of.iter().map(|(name, entries)| Group {
         name,
         links: entries
@@ -257,7 +274,7 @@ fn groups(of: &[(&'static str, &[Entry])], by: &Principal, extent: Extent) -> Ve
 }
 
 /// Roles in words, such as `Owner` or `Developer of 2 Apps`.
-fn roles(grants: &Grants) -> String {
+pub(crate) fn roles(grants: &Grants) -> String {
     let mut parts = Vec::new();
     if let Some(role) = grants.in_all() {
         parts.push(match role {
@@ -276,7 +293,7 @@ fn roles(grants: &Grants) -> String {
 }
 
 /// The name of a role, capitalised.
-pub(crate) fn capital(role: Role) -> &'static str {
+pub(crate) const fn capital(role: Role) -> &'static str {
     match role {
         Role::Viewer => "Viewer",
         Role::Developer => "Developer",

@@ -17,7 +17,9 @@ mod frame;
 mod handler;
 mod join;
 mod keys;
+mod management_keys;
 mod me;
+mod operators;
 mod page;
 mod passkeys;
 mod problems;
@@ -96,6 +98,41 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
             .route("/theme", post().to(me::set_theme))
             .route("/apps/new", get().to(Early(start::new_app)))
             .route("/apps/new", post().to(Early(start::create_app)))
+            .route("/operators", get().to(Early(operators::list)))
+            .route("/operators/invite", get().to(Early(operators::invitation)))
+            .route("/operators/invite", post().to(Early(operators::invite)))
+            .route(
+                "/operators/invitations/{id}/withdraw",
+                get().to(Early(operators::confirm_withdrawal)),
+            )
+            .route(
+                "/operators/invitations/{id}/withdraw",
+                post().to(Early(operators::withdraw)),
+            )
+            .route("/operators/{id}", get().to(Early(operators::show)))
+            .route("/operators/{id}", post().to(Early(operators::save)))
+            .route(
+                "/operators/{id}/{action}",
+                get().to(Early(operators::confirm)),
+            )
+            .route("/operators/{id}/{action}", post().to(Early(operators::act)))
+            .route("/management-keys", get().to(Early(management_keys::list)))
+            .route(
+                "/management-keys/new",
+                get().to(Early(management_keys::new)),
+            )
+            .route(
+                "/management-keys/new",
+                post().to(Early(management_keys::create)),
+            )
+            .route(
+                "/management-keys/{id}/revoke",
+                get().to(Early(management_keys::confirm_revocation)),
+            )
+            .route(
+                "/management-keys/{id}/revoke",
+                post().to(Early(management_keys::revoke)),
+            )
             .route("/assets/{hash}/{name}", get().to(page::file))
             .service(
                 web::scope("/{app}/{environment}")

@@ -232,12 +232,39 @@ impl Principal {
         right.is_some_and(|right| operator.grants.permit(right, extent.into(), true).is_ok())
     }
 
+    /// The same for an action that is not about one App, such as listing operators: whether the role in some App includes it.
+    pub fn may_somewhere(&self, action: Action) -> bool {
+        self.as_operator().is_some() && self.authorize_somewhere(action).is_ok()
+    }
+
     /// Checks whether an operator may do something now. Pages ask before they show the form for it; its use case decides again.
     ///
     /// # Errors
-    /// As [`Principal::authorize`].
+    /// The right or the second factor is missing.
     pub fn is_ready_for(&self, action: Action, extent: impl Into<Extent>) -> Result<(), Refusal> {
         self.authorize(action, extent)
+    }
+
+    /// The same for an action that is not about one App.
+    ///
+    /// # Errors
+    /// As [`Principal::is_ready_for`].
+    pub fn is_ready_somewhere(&self, action: Action) -> Result<(), Refusal> {
+        self.authorize_somewhere(action)?;
+        let Some(operator) = self.as_operator() else {
+            return Ok(());
+        };
+        let all = operator.grants.in_all().map(|_role| Extent::Deployment);
+        let apps = operator.grants.in_apps().map(|(app, _)| Extent::from(app));
+        let mut outcome = Err(Refusal::RoleNotAllowed);
+        for extent in all.into_iter().chain(apps) {
+            match self.authorize(action, extent) {
+                Ok(()) => return Ok(()),
+                Err(Refusal::StepUpRequired) => outcome = Err(Refusal::StepUpRequired),
+                Err(_elsewhere) => {}
+            }
+        }
+        outcome
     }
 
     /// Permits calls in one environment of an App, whatever they do.

@@ -54,6 +54,14 @@ pub(super) struct Draft {
 }
 
 impl Service {
+    /// How the console hands links over: by mail, or if no mail can be sent, to the operator who creates them.
+    pub fn invitation_handover(&self) -> Handover {
+        match self.has_mailer() {
+            true => Handover::Mail,
+            false => Handover::Shown,
+        }
+    }
+
     /// Invites an operator: creates a link that gives roles to the holder of an address. A link that makes an owner is valid for 30 minutes
     /// if it is shown, every other one for 72 hours.
     ///

@@ -1411,6 +1411,7 @@ async fn forms_of_others_change_nothing(api: &Api) {
     let expired = "This form has expired. Reload the page and try again.";
     let place = format!("/console/{}/live", api.app.id);
     let key = "key_3OuidZGP2IHbXA3cS4NFTqq1NSM";
+    let user = "user_3OuidZGP2IHbXA3cS4NFTqq1NSM";
     let paths = [
         "/console/sign-in",
         "/console/sign-in/code",
@@ -1432,6 +1433,12 @@ async fn forms_of_others_change_nothing(api: &Api) {
         "/console/sign-out",
         "/console/theme",
         "/console/apps/new",
+        "/console/management-keys/new",
+        &format!("/console/management-keys/{key}/revoke"),
+        "/console/operators/invite",
+        &format!("/console/operators/{user}"),
+        &format!("/console/operators/{user}/remove"),
+        "/console/operators/invitations/inv_3OuidZGP2IHbXA3cS4NFTqq1NSM/withdraw",
         &format!("{place}/users/{key}/edit"),
         &format!("{place}/users/{key}/delete"),
         &format!("{place}/redirect-urls"),
