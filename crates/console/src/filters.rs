@@ -35,27 +35,50 @@ pub(crate) fn copied(text: impl ToString, _: &dyn Values, what: &str) -> Result<
 #[askama::filter_fn]
 pub(crate) fn short(id: impl ToString, _: &dyn Values, what: &str) -> Result<Safe<String>> {
     let id = id.to_string();
+    Ok(Safe(copiable(&shortened(&id), &id, what)))
+}
+
+/// The same as a link to the page of the object.
+#[askama::filter_fn]
+pub(crate) fn linked(
+    id: impl ToString,
+    _: &dyn Values,
+    what: &str,
+    to: &str,
+) -> Result<Safe<String>> {
+    let id = id.to_string();
+    Ok(Safe(with_copy(&shortened(&id), &id, what, Some(to))))
+}
+
+fn shortened(id: &str) -> String {
     let prefix = id.find('_').map_or(0, |at| at + 1);
     let (before, after) = SHORT;
-    let shown = match (
+    match (
         id.get(..prefix + before),
         id.len().checked_sub(after).and_then(|at| id.get(at..)),
     ) {
         (Some(start), Some(end)) if prefix + before + after < id.len() => format!("{start}…{end}"),
-        _ => id.clone(),
-    };
-    Ok(Safe(copiable(&shown, &id, what)))
+        _ => id.to_owned(),
+    }
 }
 
 fn copiable(shown: &str, whole: &str, what: &str) -> String {
+    with_copy(shown, whole, what, None)
+}
+
+fn with_copy(shown: &str, whole: &str, what: &str, to: Option<&str>) -> String {
     let (shown, whole, what) = (escaped(shown), escaped(whole), escaped(what));
     let title = match shown == whole {
         true => String::new(),
         false => format!(r#" title="{whole}""#),
     };
+    let text = match to {
+        None => format!("<code{title}>{shown}</code>"),
+        Some(to) => format!(r#"<a href="{}"{title}>{shown}</a>"#, escaped(to)),
+    };
     let icon = drawn("copy");
     format!(
-        r#"<span class="id"><code{title}>{shown}</code><button class="copy" type="button" data-copy="{whole}" aria-label="Copy {what} {shown}" title="Copy">{icon}</button></span>"#
+        r#"<span class="id">{text}<button class="copy" type="button" data-copy="{whole}" aria-label="Copy {what} {shown}" title="Copy">{icon}</button></span>"#
     )
 }
 

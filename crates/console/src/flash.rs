@@ -62,6 +62,8 @@ results! {
     UserEnabled "User enabled" "",
     UserSaved "User saved" "",
     UserUnlocked "User unlocked" "",
+    WalletDisabled "Wallet disabled" "",
+    WalletEnabled "Wallet enabled" "",
 }
 
 impl From<Done> for Flash {

@@ -6,7 +6,7 @@ use vestry_app::Principal;
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
 use vestry_domain::extent::Extent;
-use vestry_domain::ids::{AppId, UserId};
+use vestry_domain::ids::{AppId, UserId, WalletId};
 use vestry_domain::operator::{Grants, Role};
 use vestry_domain::{Environment, Timestamp, World};
 
@@ -98,7 +98,10 @@ const APP: &[(&str, &[Entry])] = &[
     ("", &[("", "overview", "Overview", None)]),
     (
         "People",
-        &[("users", "users", "Users", Some(Action::SearchUsers))],
+        &[
+            ("users", "users", "Users", Some(Action::SearchUsers)),
+            ("wallets", "wallet", "Wallets", Some(Action::ListWallets)),
+        ],
     ),
     (
         "Sign-in",
@@ -198,6 +201,11 @@ impl Frame {
     /// The path of the page about a user.
     pub(crate) fn user_path(&self, user: &UserId) -> String {
         format!("{}/users/{user}", self.base())
+    }
+
+    /// The path of the page about a wallet.
+    pub(crate) fn wallet_path(&self, wallet: &WalletId) -> String {
+        format!("{}/wallets/{wallet}", self.base())
     }
 
     /// The name of the environment, in a sentence.

@@ -33,6 +33,7 @@ mod submission;
 mod theme;
 mod users;
 mod visit;
+mod wallets;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
@@ -143,6 +144,10 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/users/{id}/edit", post().to(Early(users::save)))
                     .route("/users/{id}/{action}", get().to(Early(users::confirm)))
                     .route("/users/{id}/{action}", post().to(Early(users::act)))
+                    .route("/wallets", get().to(Early(wallets::list)))
+                    .route("/wallets/{id}", get().to(Early(wallets::show)))
+                    .route("/wallets/{id}/{action}", get().to(Early(wallets::confirm)))
+                    .route("/wallets/{id}/{action}", post().to(Early(wallets::act)))
                     .route("/redirect-urls", get().to(Early(redirect_urls::list)))
                     .route("/redirect-urls", post().to(Early(redirect_urls::add)))
                     .route(

@@ -22,7 +22,6 @@ use vestry_domain::ids::UserId;
 use vestry_domain::search::{RawCondition, UserFilter};
 use vestry_domain::session::Session;
 use vestry_domain::user::ShownStatus;
-use vestry_domain::wallet::{Wallet, WalletType};
 
 use crate::app::{Address, Inside, enter};
 use crate::by_api::ByApi;
@@ -32,6 +31,7 @@ use crate::frame::Frame;
 use crate::handler::Shown;
 use crate::page::{self, page};
 use crate::visit::Visit;
+use crate::wallets::{chain, origin, state};
 
 const USERS: &str = "users";
 
@@ -254,17 +254,6 @@ fn methods(user: &FullUser) -> String {
         text.replace_range(..1, &first);
     }
     text
-}
-
-/// The sign and the name of a chain.
-fn chain(wallet: &Wallet) -> (&'static str, &'static str) {
-    match wallet.wallet_type {
-        WalletType::Ethereum => ("ETH", "Ethereum"),
-        WalletType::Solana => ("SOL", "Solana"),
-        WalletType::Bitcoin => ("BTC", "Bitcoin"),
-        WalletType::Polkadot => ("DOT", "Polkadot"),
-        WalletType::Stellar => ("XLM", "Stellar"),
-    }
 }
 
 /// `GET users`

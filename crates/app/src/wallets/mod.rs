@@ -17,6 +17,7 @@ pub mod usable;
 
 pub(crate) use authenticate::authenticate_wallets;
 pub use export::{ExportWallet, ExportWalletError};
+pub use get::VersionedWallet;
 pub use import::{ImportWallet, ImportWalletError};
 pub use import_begin::BeginImport;
 pub use list::{ListWallets, ListedWallets};

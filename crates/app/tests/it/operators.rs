@@ -115,6 +115,7 @@ fn use_cases() -> Vec<UseCase> {
         ListSessions World |c| c.service.list_sessions(&c.caller, ListSessions::of(c.id()));
         ListWallets World |c| c.service.list_wallets(&c.caller, ListWallets::default());
         GetWallet World |c| c.service.get_wallet(&c.caller, c.id());
+        GetWallet World |c| c.service.get_versioned_wallet(&c.caller, c.id());
         UpdateUser World |c| c.service.update_user(&c.caller, c.id(), UpdateUser::default());
         SwitchUser World |c| c.service.disable_user(&c.caller, c.id(), "");
         SwitchUser World |c| c.service.enable_user(&c.caller, c.id());

@@ -113,7 +113,7 @@ words! {
         WebhookEndpointTest "webhook_endpoint.test" "A sample event was sent to a webhook endpoint. Recorded before it is.",
         WebhookEndpointDelete "webhook_endpoint.delete" "A webhook endpoint was deleted.",
         UserVouch "user.vouch" "An API key or an operator marked addresses or phone numbers of a user as verified.",
-        UserUpdate "user.update" "An operator changed a user: names, metadata, addresses, factors, identity provider links or sessions.",
+        UserUpdate "user.update" "An operator changed a user: names, metadata, addresses, factors, identity provider links, sessions or wallets.",
         UserDisable "user.disable" "An operator disabled a user.",
         UserEnable "user.enable" "An operator enabled a user again.",
         UserDelete "user.delete" "An operator deleted a user.",

@@ -1441,6 +1441,8 @@ async fn forms_of_others_change_nothing(api: &Api) {
         "/console/operators/invitations/inv_3OuidZGP2IHbXA3cS4NFTqq1NSM/withdraw",
         &format!("{place}/users/{key}/edit"),
         &format!("{place}/users/{key}/delete"),
+        &format!("{place}/wallets/{key}/disable"),
+        &format!("{place}/wallets/{key}/enable"),
         &format!("{place}/redirect-urls"),
         &format!("{place}/redirect-urls/{key}/default"),
         &format!("{place}/redirect-urls/{key}/remove"),

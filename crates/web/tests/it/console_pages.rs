@@ -27,6 +27,7 @@ on_both! {
     of_two_saves_one_wins
     users_are_found
     support_helps_a_user
+    wallets_are_found_disabled_and_enabled
     an_app_is_created
     the_theme_is_kept
 }
@@ -78,6 +79,17 @@ async fn user_in(api: &Api, environment: Environment, fields: Value) -> String {
     }
     let created = client.post("/v1/auth/users/create", fields).await;
     created.ok().text_at("/user_id")
+}
+
+/// An Ethereum wallet of a user; the id.
+async fn wallet_in(api: &Api, environment: Environment, user: &str) -> String {
+    let client = match environment {
+        Environment::Test => api.test(),
+        Environment::Live => api.live(),
+    };
+    let request = json!({"user_id": user, "wallet_type": "ethereum"});
+    let created = client.post("/v1/wallets/create", request).await;
+    created.ok().text_at("/id")
 }
 
 async fn url_in(api: &Api, environment: Environment) -> String {
@@ -288,6 +300,10 @@ async fn pages_are_for_their_roles(api: &Api) {
         ("users/{user}/unlock", "full", ["w", "w", "t", "-"]),
         ("users/{user}/end-sessions", "full", ["w", "w", "t", "-"]),
         ("users/{user}/delete", "full", ["w", "w", "t", "-"]),
+        ("wallets", "", ["r", "r", "r", "-"]),
+        ("wallets/{wallet}", "", ["r", "r", "r", "-"]),
+        ("wallets/{wallet}/disable", "full", ["w", "w", "t", "-"]),
+        ("wallets/{wallet}/enable", "full", ["w", "w", "t", "-"]),
         ("redirect-urls", "full", ["w", "w", "r", "r"]),
         ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
         ("settings", "", ["r", "r", "r", "r"]),
@@ -310,7 +326,12 @@ async fn pages_are_for_their_roles(api: &Api) {
                 let key = key_in(api, environment).await.to_string();
                 let url = url_in(api, environment).await;
                 let user = user_in(api, environment, json!({})).await;
+                let wallet = match page.contains("{wallet}") {
+                    true => wallet_in(api, environment, &user).await,
+                    false => String::new(),
+                };
                 let page = page
+                    .replace("{wallet}", &wallet)
                     .replace("{url}", &url)
                     .replace("{user}", &user)
                     .replace("{key}", &key);
@@ -859,6 +880,98 @@ async fn support_helps_a_user(api: &Api) {
         .await
         .shows(404, "Page not found");
     ben.get(&path(api, "live", &format!("users/{other}/impersonate")))
+        .await
+        .shows(404, "Page not found");
+}
+
+/// The list and its search, one wallet with its uses, and whether it may sign (CON-6, CON-19, OPR-7).
+async fn wallets_are_found_disabled_and_enabled(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let list = path(api, "live", "wallets");
+    ann.get(&list).await.shows(200, "No wallets yet");
+    let ada = user_in(api, Environment::Live, json!({"first_name": "Ada"})).await;
+    let ben = user_in(api, Environment::Live, json!({"first_name": "Ben"})).await;
+    let wallet = wallet_in(api, Environment::Live, &ada).await;
+    let other = wallet_in(api, Environment::Live, &ben).await;
+    let read = api.live().get(&format!("/v1/wallets/{wallet}")).await.ok();
+    let address = read.text_at("/public_address");
+    let all = ann.get(&list).await.shows(200, "2 of 2 wallets");
+    assert!(all.html.contains("About 2 wallets."), "{}", all.html);
+    for q in [&wallet, &ada, &address, &address.to_lowercase()] {
+        let query = encoded(&[("q", q.as_str())]);
+        let found = ann.get(&format!("{list}?{query}")).await;
+        let found = found.shows(200, "1 of 1 wallets that match");
+        assert!(found.html.contains(&wallet), "{q}: {}", found.html);
+        assert!(!found.html.contains(&other), "{q}: {}", found.html);
+    }
+    for q in ["0x00", "wallet_3Fno4DCcJNUgxEXYswBqUg5tzib"] {
+        let page = ann.get(&format!("{list}?q={q}")).await;
+        page.shows(200, "No wallets match");
+    }
+    for wrong in ["q=wallet_1", "starting_after=nonsense"] {
+        let page = ann.get(&format!("{list}?{wrong}")).await;
+        page.shows(400, "role=\"alert\"");
+    }
+
+    let page = format!("{list}/{wallet}");
+    ann.get(&path(api, "live", &format!("users/{ada}")))
+        .await
+        .shows(200, &format!("href=\"{page}\""));
+    let sign = format!("/v1/wallets/{wallet}/sign_message");
+    let message = json!({"message": "hello"});
+    api.live().post(&sign, message.clone()).await.ok();
+    let audit = api.live().get(&format!("/v1/wallets/{wallet}/audit")).await;
+    let payload = audit.ok().text_at("/entries/0/payload_sha256");
+    let shown = ann.get(&page).await.shows(200, "<h1>Ethereum wallet</h1>");
+    for text in [
+        address.as_str(),
+        &format!("data-copy=\"{payload}\""),
+        &format!("/users/{ada}\""),
+        "sign_message",
+        "App key 1",
+        "Active",
+        "Disable wallet",
+    ] {
+        assert!(shown.html.contains(text), "{text} in {}", shown.html);
+    }
+    ann.get(&format!("{page}?starting_after=nonsense"))
+        .await
+        .shows(400, "role=\"alert\"");
+
+    let disable = format!("{page}/disable");
+    ann.get(&disable).await.shows(200, "wallet_disabled");
+    ann.fill(&disable, &disable, &[]).await.leads_to(&page);
+    let disabled = ann.get(&page).await.shows(200, "Wallet disabled");
+    disabled
+        .shows(200, "Enable wallet")
+        .shows(200, "on request");
+    let refused = api.live().post(&sign, message.clone()).await;
+    refused.refuses(403, "wallet_disabled", None);
+    let enable = format!("{page}/enable");
+    ann.fill(&enable, &enable, &[]).await.leads_to(&page);
+    ann.get(&page).await.shows(200, "Wallet enabled");
+    api.live().post(&sign, message).await.ok();
+    assert_eq!(
+        acts_of_operators(api, &ada).await,
+        [
+            "user.view",
+            "user.update disable-wallet",
+            "user.update enable-wallet"
+        ]
+    );
+
+    // A wallet of the other environment, and one that never existed.
+    for id in [
+        wallet.as_str(),
+        "wallet_3Fno4DCcJNUgxEXYswBqUg5tzib",
+        "nonsense",
+    ] {
+        for action in ["", "/disable", "/enable"] {
+            let page = path(api, "test", &format!("wallets/{id}{action}"));
+            ann.get(&page).await.shows(404, "Page not found");
+        }
+    }
+    ann.get(&format!("{page}/export"))
         .await
         .shows(404, "Page not found");
 }
