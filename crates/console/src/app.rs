@@ -87,6 +87,18 @@ impl Inside {
         }
     }
 
+    /// Checks that a page which only test environments have may be opened, before any right in live is looked at.
+    ///
+    /// # Errors
+    /// The page for an unknown path, or that for a role that lacks the right.
+    pub(crate) async fn only_in_test(&self, visit: &Visit) -> Result<(), HttpResponse> {
+        if !self.caller.is_test() {
+            return Err(page::refused(visit, Refusal::NotFound("page").into()));
+        }
+        self.ready(visit, Action::ControlTestEnvironment, self.world())
+            .await
+    }
+
     /// The response to an action that was refused; `back` is the page to return to.
     pub(crate) async fn refused(
         &self,

@@ -49,6 +49,7 @@ results! {
     OperatorRemoved "Operator removed" "",
     OperatorSaved "Operator saved" "",
     OperatorUnlocked "Operator unlocked" "",
+    MessagesCleared "1 message cleared" "# messages cleared",
     PasskeyAdded "Passkey added" "",
     PasskeyRemoved "Passkey removed" "",
     PasswordSet "Password set" "",
@@ -78,6 +79,14 @@ impl Flash {
         Self {
             done: Done::SettingsSaved,
             count,
+        }
+    }
+
+    /// Captured messages that were deleted.
+    pub(crate) fn messages_cleared(count: u64) -> Self {
+        Self {
+            done: Done::MessagesCleared,
+            count: u32::try_from(count).unwrap_or(u32::MAX),
         }
     }
 

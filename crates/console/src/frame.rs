@@ -114,7 +114,15 @@ const APP: &[(&str, &[Entry])] = &[
     ),
     (
         "Integration",
-        &[("keys", "key", "API keys", Some(Action::ReadApiKeys))],
+        &[
+            ("keys", "key", "API keys", Some(Action::ReadApiKeys)),
+            (
+                "messages",
+                "mail",
+                "Messages",
+                Some(Action::ControlTestEnvironment),
+            ),
+        ],
     ),
     (
         "Administration",
@@ -126,6 +134,9 @@ const APP: &[(&str, &[Entry])] = &[
         )],
     ),
 ];
+
+/// Pages that only test environments have.
+const ONLY_IN_TEST: &[&str] = &["messages"];
 
 impl Outer {
     pub(crate) fn of(visit: &Visit) -> Self {
@@ -174,8 +185,16 @@ impl Frame {
     /// The same for a page of an App.
     pub(crate) fn in_place(self, by: &Principal, place: Place) -> Self {
         let world = World::new(place.app.id, place.environment);
+        let mut links = groups(APP, by, Extent::World(world));
+        if place.environment == Environment::Live {
+            for group in &mut links {
+                group
+                    .links
+                    .retain(|link| !ONLY_IN_TEST.contains(&link.page));
+            }
+        }
         Self {
-            links: groups(APP, by, Extent::World(world)),
+            links,
             place: Some(place),
             ..self
         }

@@ -19,6 +19,7 @@ mod join;
 mod keys;
 mod management_keys;
 mod me;
+mod messages;
 mod operators;
 mod page;
 mod passkeys;
@@ -148,6 +149,9 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/wallets/{id}", get().to(Early(wallets::show)))
                     .route("/wallets/{id}/{action}", get().to(Early(wallets::confirm)))
                     .route("/wallets/{id}/{action}", post().to(Early(wallets::act)))
+                    .route("/messages", get().to(Early(messages::list)))
+                    .route("/messages/clear", get().to(Early(messages::confirm)))
+                    .route("/messages/clear", post().to(Early(messages::clear)))
                     .route("/redirect-urls", get().to(Early(redirect_urls::list)))
                     .route("/redirect-urls", post().to(Early(redirect_urls::add)))
                     .route(

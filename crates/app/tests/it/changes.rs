@@ -365,6 +365,11 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
     );
     service.reset_test_clock(&by).await.unwrap();
     watch.sees(&[TestClockSet]).await;
+    service.clear_captured(&test).await.unwrap();
+    watch.sees_nothing().await;
+    service.clear_captured(&by).await.unwrap();
+    let entry = watch.sees(&[TestMessagesClear]).await;
+    assert_eq!(detail(&entry), json!({"count": 0}));
 
     // Users.
     service

@@ -1443,6 +1443,7 @@ async fn forms_of_others_change_nothing(api: &Api) {
         &format!("{place}/users/{key}/delete"),
         &format!("{place}/wallets/{key}/disable"),
         &format!("{place}/wallets/{key}/enable"),
+        &format!("/console/{}/test/messages/clear", api.app.id),
         &format!("{place}/redirect-urls"),
         &format!("{place}/redirect-urls/{key}/default"),
         &format!("{place}/redirect-urls/{key}/remove"),

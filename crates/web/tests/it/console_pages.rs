@@ -6,14 +6,17 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_domain::api_key::{ApiKeyKind, KeyFields};
+use vestry_domain::audit::control::ControlAction;
 use vestry_domain::event::Actor;
-use vestry_domain::ids::{ApiKeyId, AppId};
+use vestry_domain::ids::{ApiKeyId, AppId, Id, MessageId};
+use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind};
 use vestry_domain::operator::Role;
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, World};
+use vestry_ports::store::Store;
 
 use crate::console::{Browser, Page, code, encoded, entries, grants, operator};
-use crate::harness::{Api, on_both};
+use crate::harness::{Api, START, on_both};
 
 on_both! {
     a_key_is_created_restricted_rotated_and_revoked
@@ -28,6 +31,8 @@ on_both! {
     users_are_found
     support_helps_a_user
     wallets_are_found_disabled_and_enabled
+    con_13_captured_mail_is_never_rendered
+    messages_are_found_and_cleared
     an_app_is_created
     the_theme_is_kept
 }
@@ -287,6 +292,9 @@ async fn refused_fields_keep_their_input(api: &Api) {
     }
 }
 
+/// Pages that live environments do not have.
+const ONLY_IN_TEST: [&str; 1] = ["/messages"];
+
 /// Which roles see a page and may send its form, in test and in live (OPR-1, CON-24).
 async fn pages_are_for_their_roles(api: &Api) {
     let rows: &[(&str, &str, [&str; 4])] = &[
@@ -304,6 +312,8 @@ async fn pages_are_for_their_roles(api: &Api) {
         ("wallets/{wallet}", "", ["r", "r", "r", "-"]),
         ("wallets/{wallet}/disable", "full", ["w", "w", "t", "-"]),
         ("wallets/{wallet}/enable", "full", ["w", "w", "t", "-"]),
+        ("messages", "", ["t", "t", "t", "-"]),
+        ("messages/clear", "full", ["t", "t", "t", "-"]),
         ("redirect-urls", "full", ["w", "w", "r", "r"]),
         ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
         ("settings", "", ["r", "r", "r", "r"]),
@@ -340,7 +350,11 @@ async fn pages_are_for_their_roles(api: &Api) {
                 let case = format!("{role} {page} {cell}");
                 let shown = browser.get(&page).await;
                 let reads = writes || cell == "r";
-                assert_eq!(shown.status, if reads { 200 } else { 403 }, "{case}");
+                // Some pages do not exist in live, for any role.
+                let is_absent = environment == Environment::Live
+                    && ONLY_IN_TEST.iter().any(|only| page.contains(only));
+                let refused = if is_absent { 404 } else { 403 };
+                assert_eq!(shown.status, if reads { 200 } else { refused }, "{case}");
                 if field.is_empty() {
                     continue;
                 }
@@ -367,7 +381,7 @@ async fn pages_are_for_their_roles(api: &Api) {
                     ("expires_in", "never"),
                 ];
                 let sent = browser.post(&page, &form).await;
-                let expected: &[u16] = if writes { &[200, 303] } else { &[403] };
+                let expected: &[u16] = if writes { &[200, 303] } else { &[refused] };
                 assert!(expected.contains(&sent.status), "{case}: {}", sent.html);
             }
         }
@@ -974,6 +988,117 @@ async fn wallets_are_found_disabled_and_enabled(api: &Api) {
     ann.get(&format!("{page}/export"))
         .await
         .shows(404, "Page not found");
+}
+
+/// CON-13: what a mail contains is text on the page, in each of its parts.
+async fn con_13_captured_mail_is_never_rendered(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let hostile = "<script>alert(1)</script><img src=\"https://evil.example/x\" onerror=\"alert(1)\"></code></pre>\
+        <iframe srcdoc=\"<b>x</b>\"></iframe><a href=\"javascript:alert(1)\">";
+    let part = |name: &str| format!("{name}: {hostile}");
+    let captured = CapturedMessage {
+        id: MessageId::new(START, [7; 16]),
+        world: World::new(api.app.id, Environment::Test),
+        message: Message {
+            channel: Channel::Email,
+            kind: MessageKind::MagicLink,
+            to: part("to"),
+            subject: part("subject"),
+            text: part("text"),
+            html: part("html"),
+            code: part("code"),
+            link: part("link"),
+            token: part("token"),
+        },
+        created_at: START,
+    };
+    let store = api.store().await;
+    let mut tx = store.begin().await.unwrap();
+    tx.captured().insert(&captured).await.unwrap();
+    tx.commit().await.unwrap();
+    let page = ann.get(&path(api, "test", "messages")).await;
+    let page = page.shows(200, "HTML part, source");
+    for markup in [
+        "<script>alert",
+        "<img",
+        "<iframe",
+        "<a href=\"javascript",
+        "onerror=\"",
+        "srcdoc=\"",
+        "evil.example/x\"",
+    ] {
+        assert!(!page.html.contains(markup), "{markup} in {}", page.html);
+    }
+    for name in ["to", "subject", "text", "html", "code", "link"] {
+        let text = format!("{name}: &#60;script&#62;alert(1)&#60;/script&#62;&#60;img");
+        assert!(page.html.contains(&text), "{text} in {}", page.html);
+    }
+    // The token in a link is part of the link.
+    assert!(!page.html.contains("token: "), "{}", page.html);
+}
+
+/// Codes and links are on the page of the test environment only, and an operator who clears them is recorded (CON-19, OPR-7).
+async fn messages_are_found_and_cleared(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let list = path(api, "test", "messages");
+    ann.get(&list).await.shows(200, "No messages yet");
+    for email in ["Ada@example.com", "ben@example.com"] {
+        let request = json!({"email": email});
+        let path = "/v1/auth/otps/email/login_or_create";
+        api.test().post(path, request).await.ok();
+    }
+    api.deliver().await;
+    let read = api.test().get("/v1/test/messages?to=ada@example.com").await;
+    let code = read.ok().text_at("/messages/0/code");
+    let all = ann.get(&list).await.shows(200, "2 messages");
+    for text in [
+        format!("data-copy=\"{code}\""),
+        "&#60;p&#62;Your Demo code is&#60;/p&#62;".to_owned(),
+        "Ada@example.com".to_owned(),
+    ] {
+        assert!(all.html.contains(&text), "{text} in {}", all.html);
+    }
+    let found = ann
+        .get(&format!("{list}?to=ada%40example.com&kind=otp"))
+        .await;
+    let found = found.shows(200, "1 message");
+    assert!(!found.html.contains("ben@example.com"), "{}", found.html);
+    let none = ann.get(&format!("{list}?kind=invite")).await;
+    none.shows(200, "No messages match");
+    let wrong = ann.get(&format!("{list}?kind=nonsense")).await;
+    wrong.shows(400, "role=\"alert\"");
+
+    let clear = format!("{list}/clear");
+    ann.get(&clear).await.shows(200, "Clear 2 messages?");
+    ann.fill(&clear, &clear, &[]).await.leads_to(&list);
+    ann.get(&list)
+        .await
+        .shows(200, "2 messages cleared")
+        .shows(200, "No messages yet");
+    let world = World::new(api.app.id, Environment::Test);
+    let cleared = entries(api, world).await;
+    let cleared = cleared.iter().map(|entry| &entry.event);
+    let cleared: Vec<_> = cleared
+        .filter(|event| event.action == ControlAction::TestMessagesClear)
+        .collect();
+    assert_eq!(cleared.len(), 1, "{cleared:?}");
+    assert!(cleared[0].detail.contains("\"count\":2"), "{cleared:?}");
+    assert!(cleared[0].detail.contains("\"ip\":"), "{cleared:?}");
+
+    // Live has neither the pages nor links to them.
+    let live = ann.get(&path(api, "live", "keys")).await;
+    assert!(!live.html.contains("/messages\""), "{}", live.html);
+    for page in ["messages", "messages/clear"] {
+        let page = path(api, "live", page);
+        ann.get(&page).await.shows(404, "Page not found");
+    }
+    let token = ann.get(&list).await.field("form_token").to_owned();
+    ann.post(
+        &path(api, "live", "messages/clear"),
+        &[("form_token", &token)],
+    )
+    .await
+    .shows(404, "Page not found");
 }
 
 /// The entries about a user that name an operator, oldest first.
