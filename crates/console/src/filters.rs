@@ -164,7 +164,7 @@ fn weekday(at: Timestamp) -> &'static str {
 }
 
 /// The distance between two times, such as `3 days ago` or `in 10 months`.
-fn relative(at: Timestamp, now: Timestamp) -> String {
+pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     const UNITS: [(i64, &str, &str); 6] = [
         (365 * 86400, "year", "years"),
         (30 * 86400, "month", "months"),

@@ -122,6 +122,12 @@ const APP: &[(&str, &[Entry])] = &[
                 "Messages",
                 Some(Action::ControlTestEnvironment),
             ),
+            (
+                "clock",
+                "clock",
+                "Test clock",
+                Some(Action::ControlTestEnvironment),
+            ),
         ],
     ),
     (
@@ -136,7 +142,7 @@ const APP: &[(&str, &[Entry])] = &[
 ];
 
 /// Pages that only test environments have.
-const ONLY_IN_TEST: &[&str] = &["messages"];
+const ONLY_IN_TEST: &[&str] = &["messages", "clock"];
 
 impl Outer {
     pub(crate) fn of(visit: &Visit) -> Self {

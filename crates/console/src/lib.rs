@@ -7,6 +7,7 @@
 mod app;
 mod assets;
 mod by_api;
+mod clock;
 mod company;
 mod cookie;
 mod device;
@@ -152,6 +153,9 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/messages", get().to(Early(messages::list)))
                     .route("/messages/clear", get().to(Early(messages::confirm)))
                     .route("/messages/clear", post().to(Early(messages::clear)))
+                    .route("/clock", get().to(Early(clock::show)))
+                    .route("/clock/{id}", get().to(Early(clock::show)))
+                    .route("/clock/{id}", post().to(Early(clock::change)))
                     .route("/redirect-urls", get().to(Early(redirect_urls::list)))
                     .route("/redirect-urls", post().to(Early(redirect_urls::add)))
                     .route(

@@ -52,6 +52,30 @@ impl Service {
             .await
     }
 
+    /// Sets the clock if nothing has changed it since a revision. A form that is sent twice thus moves it once.
+    ///
+    /// Returns `None` if something has.
+    ///
+    /// # Errors
+    /// [`TestEnvError`].
+    pub async fn set_test_clock_from(
+        &self,
+        caller: &Caller,
+        revision: i64,
+        change: ClockChange,
+    ) -> Result<Option<ClockReading>, TestEnvError> {
+        let app = self.app_of_test(caller).await?;
+        if app.test_clock.revision != revision {
+            return Ok(None);
+        }
+        let changed = app.test_clock.changed(change, self.ports.clock.machine())?;
+        if !retried(|| self.store_test_clock(caller, &app, &changed)).await? {
+            return Ok(None);
+        }
+        self.test_clocks.follow(app.id, changed);
+        Ok(Some(self.reading(&changed)))
+    }
+
     /// Resets the environment to the machine's time.
     ///
     /// # Errors

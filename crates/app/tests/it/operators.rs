@@ -145,6 +145,7 @@ fn use_cases() -> Vec<UseCase> {
         TestWebhook World |c| c.service.try_webhook(&c.by, c.world.into(), c.id(), None);
         ControlTestEnvironment World |c| c.service.clear_captured(&c.caller);
         ControlTestEnvironment World |c| c.service.reset_test_clock(&c.caller);
+        ControlTestEnvironment World |c| c.service.set_test_clock_from(&c.caller, -1, vestry_domain::test_clock::ClockChange::default());
         DeleteUser World |c| c.service.delete_user(&c.caller, c.id());
         CreateApiKey World |c| c.service.create_api_key(&c.by, c.world, ApiKeyKind::Secret, KeyFields::default());
         RotateApiKey World |c| c.service.rotate_api_key(&c.by, c.world.into(), c.id());

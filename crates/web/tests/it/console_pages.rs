@@ -33,6 +33,7 @@ on_both! {
     wallets_are_found_disabled_and_enabled
     con_13_captured_mail_is_never_rendered
     messages_are_found_and_cleared
+    the_test_clock_is_moved_once_per_form
     an_app_is_created
     the_theme_is_kept
 }
@@ -293,7 +294,7 @@ async fn refused_fields_keep_their_input(api: &Api) {
 }
 
 /// Pages that live environments do not have.
-const ONLY_IN_TEST: [&str; 1] = ["/messages"];
+const ONLY_IN_TEST: [&str; 2] = ["/messages", "/clock"];
 
 /// Which roles see a page and may send its form, in test and in live (OPR-1, CON-24).
 async fn pages_are_for_their_roles(api: &Api) {
@@ -314,6 +315,10 @@ async fn pages_are_for_their_roles(api: &Api) {
         ("wallets/{wallet}/enable", "full", ["w", "w", "t", "-"]),
         ("messages", "", ["t", "t", "t", "-"]),
         ("messages/clear", "full", ["t", "t", "t", "-"]),
+        ("clock", "", ["t", "t", "t", "-"]),
+        ("clock/advance", "full", ["t", "t", "t", "-"]),
+        ("clock/unfreeze", "full", ["t", "t", "t", "-"]),
+        ("clock/reset", "full", ["t", "t", "t", "-"]),
         ("redirect-urls", "full", ["w", "w", "r", "r"]),
         ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
         ("settings", "", ["r", "r", "r", "r"]),
@@ -379,6 +384,7 @@ async fn pages_are_for_their_roles(api: &Api) {
                     ("typed", &user),
                     ("scopes", "users:read"),
                     ("expires_in", "never"),
+                    ("advance_seconds", "1"),
                 ];
                 let sent = browser.post(&page, &form).await;
                 let expected: &[u16] = if writes { &[200, 303] } else { &[refused] };
@@ -1099,6 +1105,95 @@ async fn messages_are_found_and_cleared(api: &Api) {
     )
     .await
     .shows(404, "Page not found");
+}
+
+/// CON-15: a form that is sent twice moves the clock once. Live has no test clock (CON-19), and an operator's change is recorded (OPR-7).
+async fn the_test_clock_is_moved_once_per_form(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let clock = path(api, "test", "clock");
+    let read = async || api.test().get("/v1/test/clock").await.ok().body;
+    let machine = || api.service.machine_time().unix();
+    let shown = ann.get(&clock).await.shows(200, "Machine time</span>");
+    assert!(!shown.html.contains("Reset clock"), "{}", shown.html);
+    let advance = format!("{clock}/advance");
+    let form = [
+        ("form_token", shown.field("form_token")),
+        ("base", shown.field("base")),
+        ("advance_seconds", "604800"),
+    ];
+    ann.post(&advance, &form).await.leads_to(&clock);
+    let moved = ann.get(&clock).await.shows(200, "Test clock changed");
+    moved.shows(200, "7 days ahead");
+    ann.post(&advance, &form).await.leads_to(&clock);
+    let stale = "The clock has changed since the page was loaded. Nothing was done.";
+    ann.get(&clock).await.shows(200, stale);
+    assert_eq!(read().await["now"], machine() + 604_800);
+
+    for (action, fields, message) in [
+        (
+            "advance",
+            &[("advance_seconds", "soon")][..],
+            "Advance_seconds must be a whole number",
+        ),
+        ("advance", &[("advance_seconds", "-5")], "must be 0 or more"),
+        ("set", &[("now", "1999-01-01T00:00")], "must show Unix"),
+        ("set", &[("now", "tomorrow")], "Now must be a date and time"),
+    ] {
+        let base = ann.get(&clock).await.field("base").to_owned();
+        let mut form = vec![("base", base.as_str())];
+        form.extend(fields);
+        let refused = ann.fill(&clock, &format!("{clock}/{action}"), &form).await;
+        let refused = refused.shows(400, message);
+        let kept = format!("value=\"{}\"", fields[0].1);
+        assert!(refused.html.contains(&kept), "{kept}: {}", refused.html);
+    }
+    assert_eq!(read().await["now"], machine() + 604_800);
+
+    let base = ann.get(&clock).await.field("base").to_owned();
+    let set = [
+        ("base", base.as_str()),
+        ("now", "2027-03-28T00:59:50"),
+        ("frozen", "on"),
+    ];
+    ann.fill(&clock, &format!("{clock}/set"), &set)
+        .await
+        .leads_to(&clock);
+    let frozen = ann.get(&clock).await.shows(200, "Frozen");
+    frozen.shows(200, "<dd>00:59:50</dd>");
+    let now = read().await;
+    let expected = json!({"now": 1_806_195_590, "frozen": true, "set": true});
+    assert_eq!(now, expected);
+    let base = ann.get(&clock).await.field("base").to_owned();
+    ann.fill(&clock, &format!("{clock}/unfreeze"), &[("base", &base)])
+        .await
+        .leads_to(&clock);
+    ann.get(&clock).await.shows(200, "Running");
+    ann.fill(&clock, &format!("{clock}/reset"), &[])
+        .await
+        .leads_to(&clock);
+    ann.get(&clock).await.shows(200, "Test clock reset");
+    assert_eq!(read().await["now"], machine());
+    let world = World::new(api.app.id, Environment::Test);
+    let changes = entries(api, world).await;
+    let changes = changes
+        .iter()
+        .filter(|entry| entry.event.action == ControlAction::TestClockSet);
+    assert_eq!(changes.count(), 4);
+
+    let live = ann.get(&path(api, "live", "keys")).await;
+    assert!(!live.html.contains("/clock\""), "{}", live.html);
+    ann.get(&format!("{clock}/nonsense"))
+        .await
+        .shows(404, "Page not found");
+    for page in ["clock", "clock/advance", "clock/reset"] {
+        let page = path(api, "live", page);
+        ann.get(&page).await.shows(404, "Page not found");
+    }
+    let token = ann.get(&clock).await.field("form_token").to_owned();
+    let reset = path(api, "live", "clock/reset");
+    ann.post(&reset, &[("form_token", &token)])
+        .await
+        .shows(404, "Page not found");
 }
 
 /// The entries about a user that name an operator, oldest first.
