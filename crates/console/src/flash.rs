@@ -44,6 +44,7 @@ results! {
     FactorsReset "Factors reset, and link sent" "",
     InvitationSent "Invitation sent" "",
     InvitationWithdrawn "Invitation withdrawn" "",
+    EventsReplayed "1 event is sent again" "# events are sent again",
     KeyRevoked "Key revoked" "",
     KeySaved "Key saved" "",
     LinkRemoved "Identity provider link removed" "",
@@ -68,6 +69,9 @@ results! {
     UserUnlocked "User unlocked" "",
     WalletDisabled "Wallet disabled" "",
     WalletEnabled "Wallet enabled" "",
+    WebhookDisabled "Endpoint disabled" "",
+    WebhookEnabled "Endpoint enabled" "",
+    WebhookSaved "Endpoint saved" "",
 }
 
 impl From<Done> for Flash {
@@ -90,6 +94,14 @@ impl Flash {
         Self {
             done: Done::MessagesCleared,
             count: u32::try_from(count).unwrap_or(u32::MAX),
+        }
+    }
+
+    /// Events that are sent to a webhook endpoint again.
+    pub(crate) const fn replayed(count: u32) -> Self {
+        Self {
+            done: Done::EventsReplayed,
+            count,
         }
     }
 

@@ -116,6 +116,7 @@ const APP: &[(&str, &[Entry])] = &[
         "Integration",
         &[
             ("keys", "key", "API keys", Some(Action::ReadApiKeys)),
+            ("webhooks", "hook", "Webhooks", Some(Action::ReadWebhooks)),
             (
                 "messages",
                 "mail",

@@ -36,6 +36,7 @@ mod theme;
 mod users;
 mod visit;
 mod wallets;
+mod webhooks;
 
 use actix_web::middleware::from_fn;
 use actix_web::web::{self, Data, ServiceConfig};
@@ -189,7 +190,47 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                         "/keys/{id}/revoke",
                         get().to(Early(keys::confirm_revocation)),
                     )
-                    .route("/keys/{id}/revoke", post().to(Early(keys::revoke))),
+                    .route("/keys/{id}/revoke", post().to(Early(keys::revoke)))
+                    .route("/webhooks", get().to(Early(webhooks::list)))
+                    .route("/webhooks/new", get().to(Early(webhooks::new)))
+                    .route("/webhooks/new", post().to(Early(webhooks::create)))
+                    .route("/webhooks/{id}", get().to(Early(webhooks::show)))
+                    .route("/webhooks/{id}/edit", get().to(Early(webhooks::edit)))
+                    .route("/webhooks/{id}/edit", post().to(Early(webhooks::save)))
+                    .route(
+                        "/webhooks/{id}/rotate",
+                        get().to(Early(webhooks::confirm_rotation)),
+                    )
+                    .route("/webhooks/{id}/rotate", post().to(Early(webhooks::rotate)))
+                    .route("/webhooks/{id}/test", get().to(Early(webhooks::new_test)))
+                    .route("/webhooks/{id}/test", post().to(Early(webhooks::test)))
+                    .route(
+                        "/webhooks/{id}/enable",
+                        get().to(Early(webhooks::confirm_enabling)),
+                    )
+                    .route("/webhooks/{id}/enable", post().to(Early(webhooks::enable)))
+                    .route(
+                        "/webhooks/{id}/disable",
+                        get().to(Early(webhooks::confirm_disabling)),
+                    )
+                    .route(
+                        "/webhooks/{id}/disable",
+                        post().to(Early(webhooks::disable)),
+                    )
+                    .route("/webhooks/{id}/replay", get().to(Early(webhooks::show)))
+                    .route("/webhooks/{id}/replay", post().to(Early(webhooks::replay)))
+                    .route(
+                        "/webhooks/{id}/deliveries/{delivery}",
+                        get().to(Early(webhooks::show_delivery)),
+                    )
+                    .route(
+                        "/webhooks/{id}/deliveries/{delivery}/replay",
+                        get().to(Early(webhooks::show_delivery)),
+                    )
+                    .route(
+                        "/webhooks/{id}/deliveries/{delivery}/replay",
+                        post().to(Early(webhooks::replay_one)),
+                    ),
             )
             .default_service(web::to(page::unknown))
             .wrap(from_fn(page::finish));

@@ -1457,6 +1457,14 @@ async fn forms_of_others_change_nothing(api: &Api) {
         &format!("{place}/keys/{key}/edit"),
         &format!("{place}/keys/{key}/rotate"),
         &format!("{place}/keys/{key}/revoke"),
+        &format!("{place}/webhooks/new"),
+        &format!("{place}/webhooks/{key}/edit"),
+        &format!("{place}/webhooks/{key}/rotate"),
+        &format!("{place}/webhooks/{key}/test"),
+        &format!("{place}/webhooks/{key}/enable"),
+        &format!("{place}/webhooks/{key}/disable"),
+        &format!("{place}/webhooks/{key}/replay"),
+        &format!("{place}/webhooks/{key}/deliveries/{key}/replay"),
     ];
     for path in paths {
         for token in ["", "x", foreign.as_str()] {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
 use vestry_app::Principal;
+use vestry_app::platform::webhooks::{DeliveryFilter, NewEndpoint};
 use vestry_domain::api_key::{ApiKeyKind, KeyFields};
 use vestry_domain::audit::control::ControlAction;
 use vestry_domain::event::Actor;
@@ -38,13 +39,13 @@ on_both! {
     the_theme_is_kept
 }
 
-fn path(api: &Api, environment: &str, page: &str) -> String {
+pub(crate) fn path(api: &Api, environment: &str, page: &str) -> String {
     format!("/console/{}/{environment}/{page}", api.app.id)
 }
 
 /// The key that a page shows.
 #[track_caller]
-fn secret(page: &Page, prefix: &str) -> String {
+pub(crate) fn secret(page: &Page, prefix: &str) -> String {
     let (_, rest) = page
         .html
         .split_once("<code id=\"secret\">")
@@ -72,7 +73,7 @@ async fn key_in(api: &Api, environment: Environment) -> ApiKeyId {
 }
 
 /// A new user; the id.
-async fn user_in(api: &Api, environment: Environment, fields: Value) -> String {
+pub(crate) async fn user_in(api: &Api, environment: Environment, fields: Value) -> String {
     let client = match environment {
         Environment::Test => api.test(),
         Environment::Live => api.live(),
@@ -108,6 +109,26 @@ async fn url_in(api: &Api, environment: Environment) -> String {
     added.await.unwrap().id.to_string()
 }
 
+/// An endpoint for a role, and a delivery to it.
+async fn hook_in(api: &Api, environment: Environment, role: Role) -> (String, String) {
+    let world = World::new(api.app.id, environment);
+    let new = NewEndpoint {
+        url: format!("https://hooks.example.com/{role}"),
+        name: None,
+        types: vec!["*".to_owned()],
+        enabled: true,
+    };
+    let added = api.service.add_webhook(Principal::cli(), world, new).await;
+    let id = added.unwrap().0.endpoint.id;
+    user_in(api, environment, json!({})).await;
+    api.service.sequence_all().await.unwrap();
+    let all = DeliveryFilter::default();
+    let listed = api
+        .service
+        .list_deliveries(Principal::cli(), world.into(), id, all, 1);
+    (id.to_string(), listed.await.unwrap()[0].id.to_string())
+}
+
 #[track_caller]
 fn named(keys: &[(ApiKeyId, String, bool)], name: &str) -> ApiKeyId {
     keys.iter()
@@ -124,7 +145,7 @@ const NEW: &[(&str, &str)] = &[
     ("ip_allow", "127.0.0.0/8\r\n\r\n2001:db8::/32"),
 ];
 
-async fn submit(browser: &mut Browser<'_>, page: &str, fields: &[(&str, &str)]) -> Page {
+pub(crate) async fn submit(browser: &mut Browser<'_>, page: &str, fields: &[(&str, &str)]) -> Page {
     let shown = browser.get(page).await;
     assert_eq!(shown.status, 200, "{page}: {}", shown.html);
     let (token, id) = (shown.field("form_token"), shown.field("submission"));
@@ -327,6 +348,25 @@ async fn pages_are_for_their_roles(api: &Api) {
         ("keys/{key}/edit", "full", ["w", "w", "t", "-"]),
         ("keys/{key}/rotate", "full", ["w", "w", "t", "-"]),
         ("keys/{key}/revoke", "full", ["w", "w", "t", "-"]),
+        ("webhooks", "", ["r", "r", "r", "r"]),
+        ("webhooks/new", "full", ["w", "w", "-", "-"]),
+        ("webhooks/{hook}", "", ["r", "r", "r", "r"]),
+        ("webhooks/{hook}/edit", "full", ["w", "w", "-", "-"]),
+        ("webhooks/{hook}/rotate", "full", ["w", "w", "-", "-"]),
+        ("webhooks/{hook}/test", "full", ["w", "w", "t", "-"]),
+        ("webhooks/{hook}/replay", "full", ["w", "w", "r", "r"]),
+        (
+            "webhooks/{hook}/deliveries/{delivery}",
+            "",
+            ["r", "r", "r", "r"],
+        ),
+        (
+            "webhooks/{hook}/deliveries/{delivery}/replay",
+            "full",
+            ["w", "w", "r", "r"],
+        ),
+        ("webhooks/{hook}/disable", "full", ["w", "w", "-", "-"]),
+        ("webhooks/{hook}/enable", "full", ["w", "w", "-", "-"]),
     ];
     for (column, role) in [Role::Owner, Role::Admin, Role::Developer, Role::Viewer]
         .into_iter()
@@ -336,6 +376,7 @@ async fn pages_are_for_their_roles(api: &Api) {
         let (mut browser, _) =
             operator(api, &format!("{role}@example.com"), grants(role, app)).await;
         for environment in [Environment::Test, Environment::Live] {
+            let (hook, delivery) = hook_in(api, environment, role).await;
             for (page, field, cells) in rows {
                 let cell = cells[column];
                 let key = key_in(api, environment).await.to_string();
@@ -349,6 +390,8 @@ async fn pages_are_for_their_roles(api: &Api) {
                     .replace("{wallet}", &wallet)
                     .replace("{url}", &url)
                     .replace("{user}", &user)
+                    .replace("{hook}", &hook)
+                    .replace("{delivery}", &delivery)
                     .replace("{key}", &key);
                 let page = path(api, environment.as_str(), &page);
                 let writes = cell == "w" || cell == "t" && environment == Environment::Test;
@@ -379,8 +422,12 @@ async fn pages_are_for_their_roles(api: &Api) {
                     ("base", &base),
                     ("preset", field),
                     ("name", "new"),
-                    ("url", "https://app.example.com/new"),
+                    ("url", &format!("https://app.example.com/{submission}")),
                     ("kind", "login"),
+                    ("types", "*"),
+                    ("overlap_minutes", "60"),
+                    ("what", "failed"),
+                    ("days", "7"),
                     ("typed", &user),
                     ("scopes", "users:read"),
                     ("expires_in", "never"),
@@ -709,7 +756,7 @@ async fn save(browser: &mut Browser<'_>, list: &str, page: &Page) -> Page {
     browser.post(list, &form).await
 }
 
-fn unescaped(text: &str) -> String {
+pub(crate) fn unescaped(text: &str) -> String {
     text.replace("&#34;", "\"")
         .replace("&#39;", "'")
         .replace("&#60;", "<")

@@ -18,6 +18,7 @@ mod config_documents;
 mod console;
 mod console_operators;
 mod console_pages;
+mod console_webhooks;
 mod cors;
 mod disabled_apps;
 mod event_types;
