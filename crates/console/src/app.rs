@@ -5,6 +5,7 @@ use actix_web::http::StatusCode;
 use actix_web::web::Path;
 use askama::Template;
 use serde::Deserialize;
+use vestry_app::delivery::events::{ListEvents, ListEventsError};
 use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
@@ -13,6 +14,7 @@ use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 
 use crate::by_api::ByApi;
+use crate::event_rows::EventRow;
 use crate::filters;
 use crate::form::{Form, Posted};
 use crate::frame::{self, Frame, Place};
@@ -22,6 +24,8 @@ use crate::visit::{Signed, Visit};
 
 /// The Apps that the switcher lists.
 const SWITCHER: usize = 20;
+/// The events on the overview.
+const LAST_EVENTS: i64 = 10;
 
 /// The parts of the path of such a page. They are not trusted.
 #[derive(Deserialize)]
@@ -163,6 +167,8 @@ pub(crate) async fn received(
 struct OverviewPage {
     frame: Frame,
     app: App,
+    /// The newest events, newest first.
+    rows: Vec<EventRow>,
     by_api: ByApi,
 }
 
@@ -170,7 +176,26 @@ struct OverviewPage {
 pub(crate) async fn overview(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
     let id = inside.world().app_id;
+    let mut rows = Vec::new();
+    if inside.may(Action::ReadEvents) {
+        let caller = inside.caller.clone();
+        let query = ListEvents {
+            limit: Some(LAST_EVENTS),
+            descending: true,
+            ..ListEvents::default()
+        };
+        let found = visit.run(|service| async move { service.list_events(&caller, &query).await });
+        match found.await {
+            Ok(found) => rows.extend(found.events.into_iter().map(EventRow::new)),
+            // There is no cursor.
+            Err(ListEventsError::CursorUnknown) => {}
+            Err(ListEventsError::Common(refusal)) => {
+                return Err(inside.refused(&visit, refusal, "").await);
+            }
+        }
+    }
     let template = OverviewPage {
+        rows,
         frame: inside.frame(&visit, ""),
         app: App::clone(&inside.caller.app),
         by_api: ByApi::new(

@@ -50,7 +50,8 @@ pub(crate) fn linked(
     Ok(Safe(with_copy(&shortened(&id), &id, what, Some(to))))
 }
 
-fn shortened(id: &str) -> String {
+/// An id with its middle left out.
+pub(crate) fn shortened(id: &str) -> String {
     let prefix = id.find('_').map_or(0, |at| at + 1);
     let (before, after) = SHORT;
     match (

@@ -129,6 +129,7 @@ const APP: &[(&str, &[Entry])] = &[
                 "Test clock",
                 Some(Action::ControlTestEnvironment),
             ),
+            ("events", "pulse", "Events", Some(Action::ReadEvents)),
         ],
     ),
     (

@@ -11,12 +11,15 @@ mod clock;
 mod company;
 mod cookie;
 mod device;
+mod event_rows;
+mod events;
 mod filters;
 mod flash;
 mod form;
 mod frame;
 mod handler;
 mod join;
+mod json;
 mod keys;
 mod management_keys;
 mod me;
@@ -26,6 +29,7 @@ mod page;
 mod passkeys;
 mod problems;
 mod qr;
+mod query;
 mod redirect_urls;
 mod settings;
 mod sign_in;
@@ -179,6 +183,8 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/settings", post().to(Early(settings::save)))
                     .route("/settings/review", get().to(Early(settings::list)))
                     .route("/settings/review", post().to(Early(settings::review)))
+                    .route("/events", get().to(Early(events::list)))
+                    .route("/events/{id}", get().to(Early(events::show)))
                     .route("/keys", get().to(Early(keys::list)))
                     .route("/keys/new", get().to(Early(keys::new)))
                     .route("/keys/new", post().to(Early(keys::create)))

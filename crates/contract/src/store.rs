@@ -310,6 +310,7 @@ macro_rules! store_suite {
                 e_3_no_position_is_visible_before_a_lower_one
                 e_4_the_later_change_is_later_in_the_log
                 a_page_holds_what_fits
+                events_are_found_by_their_time
                 worlds_with_events_are_found
                 another_log_begins_behind_the_last_event
                 e_7_events_stay_in_their_world
@@ -348,6 +349,7 @@ macro_rules! store_suite {
                 deliveries_come_back_as_they_were
                 a_delivery_is_added_once
                 a_list_holds_what_fits
+                deliveries_of_an_event_are_found
                 queues_are_met_in_one_order
                 due_deliveries_are_leased
                 a_lease_keeps_others_away_until_it_ends

@@ -8,7 +8,7 @@ use diesel::prelude::{
 };
 use diesel::sql_types::{BigInt, Bool, Text};
 use diesel_async::RunQueryDsl;
-use vestry_domain::ids::{AppId, WebhookDeliveryId, WebhookEndpointId};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::webhook::{Attempt, Delivery, DeliveryState};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -272,6 +272,23 @@ impl Deliveries for Unit {
         if let Some(after) = filter.after {
             query = query.filter(webhook_deliveries::id.lt(after.to_string()));
         }
+        load_all!(self, query)
+    }
+
+    async fn of_event(
+        &mut self,
+        world: &World,
+        endpoints: &[WebhookEndpointId],
+        event: EventId,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>> {
+        let endpoints: Vec<String> = endpoints.iter().map(WebhookEndpointId::to_string).collect();
+        let query = in_world!(webhook_deliveries, world)
+            .filter(webhook_deliveries::endpoint_id.eq_any(endpoints))
+            .filter(webhook_deliveries::event_id.eq(event.to_string()))
+            .order(webhook_deliveries::id.desc())
+            .limit(limit)
+            .select(DeliveryRow::as_select());
         load_all!(self, query)
     }
 

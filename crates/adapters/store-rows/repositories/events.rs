@@ -65,6 +65,12 @@ macro_rules! fitting {
         if let Some(wallet) = $filter.wallet_id {
             query = query.filter(events::wallet_id.eq(wallet.to_string()));
         }
+        if let Some(from) = $filter.from {
+            query = query.filter(events::created_at.ge(from.unix()));
+        }
+        if let Some(until) = $filter.until {
+            query = query.filter(events::created_at.lt(until.unix()));
+        }
         query
     }};
 }
@@ -197,6 +203,23 @@ impl Events for Unit {
         let id = self.done(found)?;
         let id = id.map(|id| table.parse("id", &id)).transpose()?;
         Ok(id.map(|id| Position { position, id }))
+    }
+
+    async fn first_from(&mut self, world: &World, id: EventId) -> StoreResult<Option<Position>> {
+        let query = in_world!(events, world)
+            .filter(events::id.ge(id.to_string()))
+            .order(events::id)
+            .select((events::position, events::id));
+        let found = query
+            .first::<(i64, String)>(self.reading()?)
+            .await
+            .optional();
+        let table = Table("events");
+        let mark = |(position, id): (i64, String)| {
+            let id = table.parse("id", &id)?;
+            StoreResult::Ok(Position { position, id })
+        };
+        self.done(found)?.map(mark).transpose()
     }
 
     async fn page(

@@ -2,6 +2,7 @@
 
 pub mod apps;
 pub mod config;
+pub mod event_deliveries;
 pub mod keys;
 pub mod provider_check;
 pub mod providers;

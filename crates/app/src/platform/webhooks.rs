@@ -774,7 +774,7 @@ pub(super) async fn name_events(tx: &mut dyn Tx, app: &App) -> StoreResult<()> {
 }
 
 /// Shows deliveries that wait for a disabled endpoint as held.
-fn as_shown(delivery: Delivery, endpoint: &Endpoint) -> Delivery {
+pub(super) fn as_shown(delivery: Delivery, endpoint: &Endpoint) -> Delivery {
     match delivery.state {
         DeliveryState::Waiting if endpoint.disabled.is_some() => Delivery {
             state: DeliveryState::Held,

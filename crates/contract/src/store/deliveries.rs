@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use vestry_domain::ids::{AppId, WebhookDeliveryId};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{Attempt, Delivery, DeliveryState, Endpoint};
 use vestry_domain::{Timestamp, World};
@@ -200,6 +200,51 @@ pub async fn a_delivery_is_added_once(store: Arc<dyn Store>) {
     let open = DeliveryFilter::default();
     let listed = stage.listed_deliveries(&endpoint, &open, 100).await;
     assert_eq!(listed, known);
+}
+
+async fn of_event(
+    store: &Arc<dyn Store>,
+    world: World,
+    endpoints: &[WebhookEndpointId],
+    event: EventId,
+    limit: i64,
+) -> Vec<Delivery> {
+    in_view!(store, |view| view
+        .deliveries()
+        .of_event(&world, endpoints, event, limit)
+        .await)
+}
+
+/// The deliveries of an event are found at the endpoints asked for, newest first, and in no other world.
+pub async fn deliveries_of_an_event_are_found(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let endpoints = [(); 3].map(|()| stage.samples.endpoint(world));
+    let [first, second, third] = &endpoints;
+    let event = stage.samples.delivery(first, 1).event_id;
+    let mut expected = Vec::new();
+    for endpoint in [first, second, third, second] {
+        stage.deliveries(endpoint, 2, false).await;
+        let delivery = Delivery {
+            event_id: event,
+            ..stage.samples.delivery(endpoint, 1)
+        };
+        insert(&stage.store, std::slice::from_ref(&delivery)).await;
+        if endpoint.id != third.id {
+            expected.push(delivery);
+        }
+    }
+    expected.sort_unstable_by_key(|delivery| std::cmp::Reverse(delivery.id));
+    let asked = [first.id, second.id];
+    let strangers = stage.strangers(world).await;
+    let store = &stage.store;
+    assert_eq!(of_event(store, world, &asked, event, 100).await, expected);
+    let newest: Vec<_> = expected.into_iter().take(1).collect();
+    assert_eq!(of_event(store, world, &asked, event, 1).await, newest);
+    assert_eq!(of_event(store, world, &[], event, 100).await, []);
+    for stranger in strangers {
+        assert_eq!(of_event(store, stranger, &asked, event, 100).await, []);
+    }
 }
 
 /// A list holds the matching deliveries of an endpoint up to its limit, newest first, also within one second.

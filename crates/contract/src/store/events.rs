@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use vestry_domain::World;
 use vestry_domain::event::{EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::{EventId, Id};
+use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{CommitEffect, EventFilter, Placed, PositionRange, Store};
 
 use super::stage::{Stage, works};
@@ -357,6 +357,75 @@ pub async fn a_page_holds_what_fits(store: Arc<dyn Store>) {
             assert_eq!(found, expected, "{filter:?} from {from} to {to}");
         }
     }
+}
+
+/// A page holds the events of a time range, and the first event from an id on is found, which need not have the lowest position.
+pub async fn events_are_found_by_their_time(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut events = stage.events(world, 10);
+    // Of two changes, the one that began later can commit first.
+    events.swap(4, 5);
+    append(&stage.store, &events).await;
+    place(&stage.store, world, 100).await;
+    let mut times: Vec<_> = events.iter().map(|event| event.created_at).collect();
+    times.sort_unstable();
+    let (early, late) = (times.get(2).copied(), times.get(7).copied());
+    for (from, until) in [(None, late), (early, None), (early, late), (late, early)] {
+        let filter = EventFilter {
+            from,
+            until,
+            ..EventFilter::default()
+        };
+        let is_in = |event: &&NewEvent| {
+            from.is_none_or(|from| event.created_at >= from)
+                && until.is_none_or(|until| event.created_at < until)
+        };
+        let expected: Vec<_> = events.iter().filter(is_in).map(|event| event.id).collect();
+        let (page, count) = in_view!(stage.store, |view| {
+            let page = view.events().page(&world, WHOLE, &filter, 100).await?;
+            Ok((page, view.events().count(&world, WHOLE, &filter).await?))
+        });
+        let found: Vec<_> = page.iter().map(|event| event.event.id).collect();
+        assert_eq!(found, expected, "from {from:?} until {until:?}");
+        assert_eq!(usize::try_from(count), Ok(expected.len()));
+    }
+    let places = (1_i64..).zip(&events);
+    let mut marks: Vec<_> = places
+        .map(|(position, event)| Position {
+            position,
+            id: event.id,
+        })
+        .collect();
+    marks.sort_unstable_by_key(|mark| mark.id);
+    let strangers = stage.strangers(world).await;
+    for mark in marks {
+        let found = in_view!(stage.store, |view| view
+            .events()
+            .first_from(&world, mark.id)
+            .await);
+        assert_eq!(found, Some(mark));
+        for stranger in &strangers {
+            let found = in_view!(stage.store, |view| view
+                .events()
+                .first_from(stranger, mark.id)
+                .await);
+            assert_eq!(found, None);
+        }
+    }
+    let after = EventId::new(stage.samples.tick(), [0; 16]);
+    let none = in_view!(stage.store, |view| view
+        .events()
+        .first_from(&world, after)
+        .await);
+    assert_eq!(none, None);
+    let before = EventId::new(Timestamp::from_unix(0), [0; 16]);
+    let first = in_view!(stage.store, |view| view
+        .events()
+        .first_from(&world, before)
+        .await);
+    let lowest = events.iter().map(|event| event.id).min();
+    assert_eq!(first.map(|mark| mark.id), lowest);
 }
 
 /// Each world with unsequenced events is visited once, in a stable order, and no other world is.

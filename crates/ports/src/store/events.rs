@@ -4,9 +4,9 @@
 //! assigned before a commit would therefore be unsafe for readers that page by them. Committed events get their positions afterwards, from
 //! one writer per world at a time ([`Events::lock_head`], [`Events::place`]).
 
-use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::{EventId, UserId, WalletId};
+use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
 use super::{Placed, StoreResult};
@@ -20,6 +20,10 @@ pub struct EventFilter {
     pub user_id: Option<UserId>,
     /// About this wallet.
     pub wallet_id: Option<WalletId>,
+    /// Happened at this time or later.
+    pub from: Option<Timestamp>,
+    /// Happened before this time.
+    pub until: Option<Timestamp>,
 }
 
 /// A range of a log.
@@ -68,6 +72,8 @@ pub trait Events: Send {
     async fn find_all(&mut self, world: &World, ids: &[EventId]) -> StoreResult<Vec<Event>>;
     /// The event at a position of the log.
     async fn at(&mut self, world: &World, position: i64) -> StoreResult<Option<Position>>;
+    /// The event with the lowest id that is not below this one.
+    async fn first_from(&mut self, world: &World, id: EventId) -> StoreResult<Option<Position>>;
     /// Up to `limit` matching events in a range of the log.
     async fn page(
         &mut self,

@@ -233,6 +233,14 @@ pub trait Deliveries: Send {
         filter: &DeliveryFilter,
         limit: i64,
     ) -> StoreResult<Vec<Delivery>>;
+    /// Up to `limit` deliveries of an event to these endpoints, newest first.
+    async fn of_event(
+        &mut self,
+        world: &World,
+        endpoints: &[WebhookEndpointId],
+        event: EventId,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>>;
     /// Up to `limit` deliveries that were exhausted within a time range, ordered by id, after an id. Of each event, only its last delivery
     /// to the endpoint counts.
     async fn exhausted(

@@ -99,6 +99,14 @@ async fn wallet_in(api: &Api, environment: Environment, user: &str) -> String {
     created.ok().text_at("/id")
 }
 
+/// The newest event.
+async fn event_in(api: &Api, environment: Environment) -> String {
+    api.service.sequence_all().await.unwrap();
+    let caller = crate::harness::operator(&api.service, World::new(api.app.id, environment)).await;
+    let head = api.service.events_head(&caller).await.unwrap();
+    head.newest.expect("an event").id.to_string()
+}
+
 async fn url_in(api: &Api, environment: Environment) -> String {
     let world = World::new(api.app.id, environment);
     let url = "https://app.example.com/in";
@@ -367,6 +375,8 @@ async fn pages_are_for_their_roles(api: &Api) {
         ),
         ("webhooks/{hook}/disable", "full", ["w", "w", "-", "-"]),
         ("webhooks/{hook}/enable", "full", ["w", "w", "-", "-"]),
+        ("events", "", ["r", "r", "r", "r"]),
+        ("events/{event}", "", ["r", "r", "r", "r"]),
     ];
     for (column, role) in [Role::Owner, Role::Admin, Role::Developer, Role::Viewer]
         .into_iter()
@@ -385,6 +395,10 @@ async fn pages_are_for_their_roles(api: &Api) {
                 let wallet = match page.contains("{wallet}") {
                     true => wallet_in(api, environment, &user).await,
                     false => String::new(),
+                };
+                let page = match page.contains("{event}") {
+                    true => page.replace("{event}", &event_in(api, environment).await),
+                    false => (*page).to_owned(),
                 };
                 let page = page
                     .replace("{wallet}", &wallet)

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::event::{Event, EventHead, EventKind, Position};
-use vestry_domain::ids::{EventId, UserId, WalletId};
-use vestry_ports::store::{EventFilter, PositionRange};
+use vestry_domain::ids::{EventId, Id, UserId, WalletId};
+use vestry_domain::timestamp::Seconds;
+use vestry_domain::{Environment, Invalid, Timestamp, World};
+use vestry_ports::store::{EventFilter, PositionRange, Repositories};
 
 use super::show_addresses;
 use crate::kernel::refusal::has_common;
@@ -19,6 +20,8 @@ const LOOKED_AT: i64 = 10_000;
 /// Poll interval of a waiting call, for events sequenced by other processes and to check that its key is still valid. It is below a second,
 /// so that a revoked key ends the call within a second.
 const LOOK_EVERY: Duration = Duration::from_millis(800);
+/// Maximum time between an event and its commit. It exceeds the time limit of any change.
+const COMMITS_WITHIN: Seconds = Seconds(600);
 
 /// Query parameters.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +36,10 @@ pub struct ListEvents {
     pub user_id: Option<UserId>,
     /// Only events about this wallet.
     pub wallet_id: Option<WalletId>,
+    /// Only events that happened at this time or later.
+    pub from: Option<Timestamp>,
+    /// Only events that happened before this time.
+    pub until: Option<Timestamp>,
     /// Newest first; `after` then continues with older events.
     pub descending: bool,
     /// Seconds to wait if there is no matching event, 0 to 30.
@@ -76,7 +83,17 @@ impl ListEvents {
             kinds: self.kinds.clone(),
             user_id: self.user_id,
             wallet_id: self.wallet_id,
+            from: self.from,
+            until: self.until,
         }
+    }
+
+    /// Whether older events than this one can match. Only in a live environment does the clock by which events happen never go back.
+    fn goes_on_before(&self, world: &World, last: &Position) -> bool {
+        let is_before = |from: Timestamp| last.id.timestamp() < from - COMMITS_WITHIN;
+        !self.descending
+            || world.environment != Environment::Live
+            || !self.from.is_some_and(is_before)
     }
 
     fn checked_limit(&self) -> Result<i64, Invalid> {
@@ -202,6 +219,10 @@ impl Service {
         if has_gap(&head) {
             return Err(ListEventsError::CursorUnknown);
         }
+        let after = match after_later_events(&mut *read, world, query).await? {
+            Some(later) => Some(after.map_or(later, |after| after.min(later))),
+            None => after,
+        };
         let Some(window) = Window::behind(&head, after, query.descending) else {
             return Ok(EventPage {
                 events: Vec::new(),
@@ -233,7 +254,9 @@ impl Service {
         if caller.app.settings.event_addresses {
             show_addresses(&mut *read, &mut events).await?;
         }
-        let has_more = looked_at.is_some_and(|last| last.position != window.far_end);
+        let has_more = looked_at.is_some_and(|last| {
+            last.position != window.far_end && query.goes_on_before(world, &last)
+        });
         Ok(EventPage {
             events,
             has_more,
@@ -273,6 +296,21 @@ impl Service {
         self.events.room.close();
         self.captured_room.close();
     }
+}
+
+/// Returns a position from which on no event can match, so that a call for an earlier time scans nothing later.
+async fn after_later_events(
+    read: &mut dyn Repositories,
+    world: &World,
+    query: &ListEvents,
+) -> Result<Option<i64>, Refusal> {
+    let until = query.until.filter(|_| query.descending);
+    let Some(until) = until.filter(|_| world.environment == Environment::Live) else {
+        return Ok(None);
+    };
+    let later = EventId::new(until + COMMITS_WITHIN, [0; 16]);
+    let first = read.events().first_from(world, later).await?;
+    Ok(first.map(|first| first.position))
 }
 
 /// The range that one call scans.

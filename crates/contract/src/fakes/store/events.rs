@@ -29,6 +29,8 @@ fn fits(event: &NewEvent, filter: &EventFilter) -> bool {
     (filter.kinds.is_empty() || filter.kinds.contains(&event.kind))
         && (filter.user_id.is_none() || filter.user_id == event.user_id)
         && (filter.wallet_id.is_none() || filter.wallet_id == event.wallet_id)
+        && filter.from.is_none_or(|from| event.created_at >= from)
+        && filter.until.is_none_or(|until| event.created_at < until)
 }
 
 impl State {
@@ -156,6 +158,13 @@ impl Events for Work {
         self.reading(|state| {
             let mut log = state.log_of(*world);
             log.find(|event| event.position == position).map(mark)
+        })
+    }
+
+    async fn first_from(&mut self, world: &World, id: EventId) -> StoreResult<Option<Position>> {
+        self.reading(|state| {
+            let log = state.log_of(*world).filter(|event| event.event.id >= id);
+            log.min_by_key(|event| event.event.id).map(mark)
         })
     }
 

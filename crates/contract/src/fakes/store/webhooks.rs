@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
-use vestry_domain::ids::{AppId, WebhookDeliveryId, WebhookEndpointId, WebhookReplayId};
+use vestry_domain::ids::{AppId, EventId, WebhookDeliveryId, WebhookEndpointId, WebhookReplayId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
     Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, Replay, SealedSecret,
@@ -526,6 +526,27 @@ impl Deliveries for Work {
             let of_it = rows.filter(|row| row.is_of(world, endpoint));
             let fitting = of_it.map(|row| &row.delivery);
             let fitting = fitting.filter(|delivery| fits(delivery, filter));
+            let mut found: Vec<_> = fitting.cloned().collect();
+            found.sort_by_key(|delivery| Reverse(delivery.id));
+            found.truncate(at_most(limit));
+            found
+        })
+    }
+
+    async fn of_event(
+        &mut self,
+        world: &World,
+        endpoints: &[WebhookEndpointId],
+        event: EventId,
+        limit: i64,
+    ) -> StoreResult<Vec<Delivery>> {
+        self.reading(|state| {
+            let deliveries = state.webhook_deliveries.iter().map(|row| &row.delivery);
+            let fitting = deliveries.filter(|delivery| {
+                delivery.world == *world
+                    && endpoints.contains(&delivery.endpoint_id)
+                    && delivery.event_id == event
+            });
             let mut found: Vec<_> = fitting.cloned().collect();
             found.sort_by_key(|delivery| Reverse(delivery.id));
             found.truncate(at_most(limit));

@@ -107,6 +107,7 @@ impl Filter {
                 Some(_) => return Err(Invalid::value("order", "order must be asc or desc")),
             },
             wait: self.wait,
+            ..ListEvents::default()
         })
     }
 }
