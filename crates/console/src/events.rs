@@ -78,6 +78,7 @@ struct OneEventPage {
     /// `None` without the right to read webhooks.
     deliveries: Option<Vec<EventDelivery>>,
     may_read_users: bool,
+    may_read_audit: bool,
     by_api: ByApi,
 }
 
@@ -289,6 +290,7 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
         row: EventRow::new(event),
         deliveries,
         may_read_users: inside.may(Action::GetUser),
+        may_read_audit: inside.may(Action::ReadAuditLog),
         by_api: ByApi::of_app(
             "GET",
             &format!("/v1/events/{id}"),

@@ -134,12 +134,15 @@ const APP: &[(&str, &[Entry])] = &[
     ),
     (
         "Administration",
-        &[(
-            "settings",
-            "sliders",
-            "Settings",
-            Some(Action::ReadSettings),
-        )],
+        &[
+            ("audit", "book", "Audit log", Some(Action::ReadAuditLog)),
+            (
+                "settings",
+                "sliders",
+                "Settings",
+                Some(Action::ReadSettings),
+            ),
+        ],
     ),
 ];
 

@@ -6,6 +6,7 @@
 
 mod app;
 mod assets;
+mod audit;
 mod by_api;
 mod clock;
 mod company;
@@ -183,6 +184,7 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/settings", post().to(Early(settings::save)))
                     .route("/settings/review", get().to(Early(settings::list)))
                     .route("/settings/review", post().to(Early(settings::review)))
+                    .route("/audit", get().to(Early(audit::list)))
                     .route("/events", get().to(Early(events::list)))
                     .route("/events/{id}", get().to(Early(events::show)))
                     .route("/keys", get().to(Early(keys::list)))

@@ -78,6 +78,7 @@ struct UserPage {
     sessions: Vec<Session>,
     may_support: bool,
     may_delete: bool,
+    may_read_audit: bool,
     by_api: ByApi,
 }
 
@@ -382,6 +383,7 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
         sessions,
         may_support: inside.may(Action::SwitchUser),
         may_delete: inside.may(Action::DeleteUser),
+        may_read_audit: inside.may(Action::ReadAuditLog),
         by_api: ByApi::of_app("GET", &format!("/v1/auth/users/{id}"), "", cli),
         user,
     };

@@ -375,6 +375,7 @@ async fn pages_are_for_their_roles(api: &Api) {
         ),
         ("webhooks/{hook}/disable", "full", ["w", "w", "-", "-"]),
         ("webhooks/{hook}/enable", "full", ["w", "w", "-", "-"]),
+        ("audit", "", ["r", "r", "-", "-"]),
         ("events", "", ["r", "r", "r", "r"]),
         ("events/{event}", "", ["r", "r", "r", "r"]),
     ];

@@ -16,6 +16,7 @@ mod audit;
 mod claims;
 mod config_documents;
 mod console;
+mod console_audit;
 mod console_events;
 mod console_operators;
 mod console_pages;
