@@ -58,6 +58,8 @@ results! {
     PasskeyRemoved "Passkey removed" "",
     PasswordSet "Password set" "",
     PhoneRemoved "Phone number removed" "",
+    ProviderRemoved "Identity provider removed" "",
+    ProviderSaved "Identity provider saved" "",
     RedirectUrlAdded "Redirect URL added" "",
     RedirectUrlRemoved "Redirect URL removed" "",
     SettingsSaved "1 setting saved" "# settings saved",

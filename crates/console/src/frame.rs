@@ -105,12 +105,15 @@ const APP: &[(&str, &[Entry])] = &[
     ),
     (
         "Sign-in",
-        &[(
-            "redirect-urls",
-            "link",
-            "Redirect URLs",
-            Some(Action::ReadRedirectUrls),
-        )],
+        &[
+            ("methods", "door", "Methods", Some(Action::ReadProviders)),
+            (
+                "redirect-urls",
+                "link",
+                "Redirect URLs",
+                Some(Action::ReadRedirectUrls),
+            ),
+        ],
     ),
     (
         "Integration",

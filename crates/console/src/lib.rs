@@ -25,10 +25,12 @@ mod keys;
 mod management_keys;
 mod me;
 mod messages;
+mod methods;
 mod operators;
 mod page;
 mod passkeys;
 mod problems;
+mod providers;
 mod qr;
 mod query;
 mod redirect_urls;
@@ -162,6 +164,21 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/clock", get().to(Early(clock::show)))
                     .route("/clock/{id}", get().to(Early(clock::show)))
                     .route("/clock/{id}", post().to(Early(clock::change)))
+                    .route("/methods", get().to(Early(methods::list)))
+                    .route("/providers", get().to(Early(providers::new)))
+                    .route("/providers", post().to(Early(providers::create)))
+                    .route("/providers/{id}", get().to(Early(providers::show)))
+                    .route("/providers/{id}", post().to(Early(providers::save)))
+                    .route("/providers/{id}/check", get().to(Early(providers::show)))
+                    .route("/providers/{id}/check", post().to(Early(providers::check)))
+                    .route(
+                        "/providers/{id}/remove",
+                        get().to(Early(providers::confirm_removal)),
+                    )
+                    .route(
+                        "/providers/{id}/remove",
+                        post().to(Early(providers::remove)),
+                    )
                     .route("/redirect-urls", get().to(Early(redirect_urls::list)))
                     .route("/redirect-urls", post().to(Early(redirect_urls::add)))
                     .route(

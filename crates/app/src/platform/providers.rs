@@ -186,7 +186,7 @@ impl Service {
                 return Err(Refusal::too_many_in_world("name", kind, MAX_PROVIDERS));
             }
         }
-        tx.commit().await?;
+        tx.commit_last(by).await?;
         Ok(stored)
     }
 

@@ -348,6 +348,10 @@ async fn pages_are_for_their_roles(api: &Api) {
         ("clock/advance", "full", ["t", "t", "t", "-"]),
         ("clock/unfreeze", "full", ["t", "t", "t", "-"]),
         ("clock/reset", "full", ["t", "t", "t", "-"]),
+        ("methods", "", ["r", "r", "r", "r"]),
+        ("providers", "full", ["w", "w", "-", "-"]),
+        ("providers/google", "full", ["w", "w", "r", "r"]),
+        ("providers/google/remove", "full", ["w", "w", "-", "-"]),
         ("redirect-urls", "full", ["w", "w", "r", "r"]),
         ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
         ("settings", "", ["r", "r", "r", "r"]),
@@ -431,10 +435,15 @@ async fn pages_are_for_their_roles(api: &Api) {
                     true => unescaped(shown.field("base")),
                     false => String::new(),
                 };
+                let issuer = format!("issuer-{column}");
                 let form = [
                     ("form_token", token.as_str()),
                     ("submission", &submission),
                     ("base", &base),
+                    ("provider", &issuer),
+                    ("issuer", "https://id.example.org"),
+                    ("client_id", "id"),
+                    ("client_secret", "s3cr3t"),
                     ("preset", field),
                     ("name", "new"),
                     ("url", &format!("https://app.example.com/{submission}")),

@@ -20,6 +20,7 @@ mod console_audit;
 mod console_events;
 mod console_operators;
 mod console_pages;
+mod console_providers;
 mod console_webhooks;
 mod cors;
 mod disabled_apps;
