@@ -296,6 +296,11 @@ impl Service {
         self.ports.sms.is_some()
     }
 
+    /// Returns whether new passwords can be checked against a list of breached ones.
+    pub const fn has_breached_passwords(&self) -> bool {
+        self.ports.breached.is_some()
+    }
+
     /// Returns the machine's time, which rate limits follow.
     pub fn machine_time(&self) -> Timestamp {
         self.ports.clock.machine()

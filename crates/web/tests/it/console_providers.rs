@@ -5,10 +5,11 @@ use vestry_app::Principal;
 use vestry_app::platform::ListedConnection;
 use vestry_contract::provider::{CLIENT_ID, ProviderServer, Reply, Shape};
 use vestry_domain::operator::Role;
+use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, Secret, World};
 
 use crate::console::{Browser, Page, grants, operator};
-use crate::harness::{Api, on_both};
+use crate::harness::{Api, Lane, Options, on_both, on_with};
 use crate::oauth::setup::provider_options;
 
 on_both! {
@@ -17,6 +18,7 @@ on_both! {
     a_provider_changes_only_as_it_was_seen
     an_issuer_is_added
     a_provider_is_checked
+    methods_show_what_they_lack
 }
 
 const SECRET: &str = "s3cr3t-value-of-google-x7Qd";
@@ -275,4 +277,82 @@ async fn a_provider_is_checked(api: &Api) {
     let before = server.requests().len();
     ann.get(&check).await.shows(200, "Check connection");
     assert_eq!(server.requests().len(), before);
+}
+
+async fn methods_show_what_they_lack(api: &Api) {
+    let role = grants(Role::Viewer, Some(api.app.id));
+    let (mut vic, _) = operator(api, "vic@example.com", role).await;
+    let [test, live] = ["test", "live"].map(|environment| path(api, environment, "methods"));
+    let shown = vic.get(&live).await;
+    for text in [
+        "The deployment has a mail transport",
+        "Missing: webauthn_domains",
+        "Missing: siwe_domains",
+        "Missing: a redirect URL",
+        "2000 per hour, all countries",
+        "Missing: client id and secret",
+    ] {
+        assert!(shown.html.contains(text), "{text} in {}", shown.html);
+    }
+    // CON-24
+    for text in ["Test provider", "Configure<span", "/providers\""] {
+        assert!(!shown.html.contains(text), "{text} in {}", shown.html);
+    }
+    let shown = vic.get(&test).await;
+    for text in [
+        "Messages are captured, not sent",
+        "localhost only; webauthn_domains is empty",
+        "Test provider",
+    ] {
+        assert!(shown.html.contains(text), "{text} in {}", shown.html);
+    }
+
+    let world = World::new(api.app.id, Environment::Live);
+    let (kind, url) = (RedirectKind::Login, "https://app.example.com/in");
+    let cli = Principal::cli();
+    let added = api.service.add_redirect_url(cli, world, kind, url, true);
+    added.await.unwrap();
+    let change = [
+        (
+            "webauthn_domains",
+            r#"["app.example.com", "login.example.com"]"#,
+        ),
+        ("sms_countries", r#"["DE"]"#),
+    ];
+    let change = change.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let changed = api.service.set_app(cli, api.app.id, &change);
+    changed.await.unwrap();
+    let shown = vic.get(&live).await;
+    for text in [
+        "1 redirect URL, defaults: login",
+        "app.example.com, login.example.com",
+        "1 country",
+    ] {
+        assert!(shown.html.contains(text), "{text} in {}", shown.html);
+    }
+    // CON-19: URLs are those of the environment.
+    vic.get(&test).await.shows(200, "Missing: a redirect URL");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_transports_live_messages_are_off() {
+    let options = Options {
+        has_mailer: false,
+        has_sms: false,
+        ..Options::default()
+    };
+    on_with(Lane::Sqlite, options, async |api: &Api| {
+        let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+        let shown = ann.get(&path(api, "live", "methods")).await;
+        for text in [
+            "Missing: a mail transport of the deployment",
+            "Missing: an SMS transport of the deployment",
+        ] {
+            assert!(shown.html.contains(text), "{text} in {}", shown.html);
+        }
+        let shown = ann.get(&path(api, "test", "methods")).await;
+        let text = "Messages are captured, not sent";
+        assert_eq!(shown.html.matches(text).count(), 2, "{}", shown.html);
+    })
+    .await;
 }
