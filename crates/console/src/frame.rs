@@ -120,6 +120,7 @@ const APP: &[(&str, &[Entry])] = &[
         &[
             ("keys", "key", "API keys", Some(Action::ReadApiKeys)),
             ("webhooks", "hook", "Webhooks", Some(Action::ReadWebhooks)),
+            ("events", "pulse", "Events", Some(Action::ReadEvents)),
             (
                 "messages",
                 "mail",
@@ -132,7 +133,6 @@ const APP: &[(&str, &[Entry])] = &[
                 "Test clock",
                 Some(Action::ControlTestEnvironment),
             ),
-            ("events", "pulse", "Events", Some(Action::ReadEvents)),
         ],
     ),
     (

@@ -28,7 +28,7 @@ const SIGN_IN: (&str, &str) = ("settings#sign-in", "Settings");
 const DOMAINS: (&str, &str) = ("settings#passkeys", "Settings");
 const LIMITS: (&str, &str) = ("settings#limits", "Settings");
 
-/// Whether a method can be used, with its configuration or what is missing.
+/// Whether a method can be used, with its configuration or the missing part of it.
 enum Found {
     On(String),
     /// A part of it works.

@@ -511,7 +511,7 @@ async fn put(visit: &Visit, inside: &Inside, form: &Form, target: Target, is_new
     }
 }
 
-/// `POST providers/{name}/check`: the response shows what was found.
+/// `POST providers/{name}/check`: the response shows the findings.
 pub(crate) async fn check(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (_, inside) = received(&visit, posted, &address).await?;
     inside

@@ -229,7 +229,7 @@ fn actor(entry: &AuditEntry) -> (&'static str, Option<String>) {
     (kind, actor.id())
 }
 
-/// The SHA-256 of what was signed, in hex.
+/// The SHA-256 of the signed payload, in hex.
 fn payload(entry: &AuditEntry) -> Option<String> {
     let payload = entry.event.payload?;
     Some(payload.0.iter().map(|byte| format!("{byte:02x}")).collect())

@@ -1,4 +1,4 @@
-//! What is done to an operator or an invitation, each with a page that says what follows.
+//! Actions on an operator or an invitation, each with a page that says what follows.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;

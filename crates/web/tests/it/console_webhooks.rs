@@ -44,7 +44,7 @@ async fn endpoints(api: &Api) -> Vec<ListedEndpoint> {
     listed.await.unwrap()
 }
 
-/// Puts events into the log and sends what is due.
+/// Puts events into the log and sends due deliveries.
 async fn flow(api: &Api) {
     api.service.sequence_all().await.unwrap();
     api.service.send_due().await.unwrap();
