@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use vestry_app::Principal;
 use vestry_app::platform::webhooks::NewEndpoint;
+use vestry_app::platform::{AppChange, SettingsChange};
 use vestry_domain::operator::Role;
 use vestry_domain::{Environment, World};
 
@@ -227,11 +228,30 @@ async fn an_event_is_shown_with_its_deliveries(api: &Api) {
         .await
         .shows(200, "No endpoint receives this event.");
 
-    // A viewer reads events, but no users (CON-24).
+    let change = AppChange {
+        settings: Some(SettingsChange::Some(
+            json!({"event_addresses": true})
+                .as_object()
+                .unwrap()
+                .clone(),
+        )),
+        ..AppChange::default()
+    };
+    let changed = api
+        .service
+        .change_app(Principal::cli(), api.app.id, change, &|_| true);
+    changed.await.unwrap();
+    ann.get(&added).await.shows(200, "ada@example.com");
+
+    // A viewer reads events, but no users and addresses (CON-24).
     let viewer = grants(Role::Viewer, Some(api.app.id));
     let (mut vic, _) = operator(api, "vic@example.com", viewer).await;
     let page = vic.get(&created).await.shows(200, "one.example");
     assert!(!page.html.contains("/live/users/"), "{}", page.html);
+    for address in [&added, &path(api, "live", "events")] {
+        let page = vic.get(address).await.shows(200, "email.added");
+        assert!(!page.html.contains("ada@example.com"), "{}", page.html);
+    }
     for unknown in ["nonsense", "event_3OuigQNLSUxdI1W5hygdLz1iV2w"] {
         ann.get(&path(api, "live", &format!("events/{unknown}")))
             .await

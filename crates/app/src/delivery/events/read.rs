@@ -116,6 +116,13 @@ impl ListEvents {
     }
 }
 
+/// Whether events are returned with addresses: the App has them in its events, and an operator may also read its users.
+fn shows_addresses(caller: &Caller) -> bool {
+    let by = &caller.principal;
+    let may_read = by.as_operator().is_none() || by.may(Action::GetUser, caller.world);
+    caller.app.settings.event_addresses && may_read
+}
+
 impl Service {
     /// Lists events of the caller's environment in log order, and waits for one if none matches and the call allows it.
     ///
@@ -251,7 +258,7 @@ impl Service {
             Some(last) => Some(last),
             None => read.events().at(world, window.end()).await?.or(last),
         };
-        if caller.app.settings.event_addresses {
+        if shows_addresses(caller) {
             show_addresses(&mut *read, &mut events).await?;
         }
         let has_more = looked_at.is_some_and(|last| {
@@ -273,7 +280,7 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let found = read.events().find(&caller.world, id).await?;
         let mut event = found.ok_or(Refusal::NotFound("event"))?;
-        if caller.app.settings.event_addresses {
+        if shows_addresses(caller) {
             show_addresses(&mut *read, std::slice::from_mut(&mut event)).await?;
         }
         Ok(event)
