@@ -17,7 +17,7 @@ Every change runs the same tests at a smaller size.
                of them over HTTP on each store
 --histories N  the number of histories (default 100000; a change uses 400)
 --races        check that a hundred parallel calls to two processes never create duplicates (R1 to R11, attack 4)
---rounds N     the number of rounds of each race (default 1000; a change uses 20)
+--rounds N     the number of rounds of each race (default 1000; a change uses 10)
 --events       check that events, webhooks and the audit log lose nothing in kills, failovers and races (EV-K1 to EV-A2)
 --operators    check that no race, kill or random key gets past operators, management keys and configuration documents (CN-P1 to CN-K1)
 --no-install   do not install anything with apt-get";

@@ -18,7 +18,7 @@ on_both_databases! {
     cn_k1_r13_mg_10_one_effect_and_one_answer_over_kill_9 => super::one_effect_and_one_answer_over_kill_9;
 }
 
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 10;
 const PARALLEL: usize = 50;
 const KILLS: usize = 3;
 const UNDER_WAY: usize = 16;
