@@ -8,11 +8,11 @@ use serde::Deserialize;
 use vestry_app::Refusal;
 use vestry_app::delivery::events::{EventPage, ListEvents, ListEventsError};
 use vestry_app::platform::event_deliveries::EventDelivery;
-use vestry_domain::Invalid;
 use vestry_domain::action::Action;
 use vestry_domain::event::{EventKind, kinds};
 use vestry_domain::ids::{EventId, UserId, WalletId};
 use vestry_domain::webhook::DeliveryState;
+use vestry_domain::{Environment, Invalid};
 
 use crate::app::{Address, Inside, enter};
 use crate::by_api::ByApi;
@@ -251,7 +251,10 @@ fn results(
             "GET",
             path,
             "",
-            "vestry listen --forward-to http://127.0.0.1:3000/events".to_owned(),
+            format!(
+                "vestry listen --forward-to http://127.0.0.1:3000/events{}",
+                live(inside)
+            ),
         ),
         from: field(&wanted.from),
         until: field(&wanted.until),
@@ -295,10 +298,21 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
             "GET",
             &format!("/v1/events/{id}"),
             "",
-            format!("vestry events resend {id} --forward-to http://127.0.0.1:3000/events"),
+            format!(
+                "vestry events resend {id} --forward-to http://127.0.0.1:3000/events{}",
+                live(&inside)
+            ),
         ),
     };
     Ok(page(&visit, StatusCode::OK, &template))
+}
+
+/// The option without which the command refuses keys of live.
+fn live(inside: &Inside) -> &'static str {
+    match inside.world().environment {
+        Environment::Live => " --live",
+        Environment::Test => "",
+    }
 }
 
 /// The tone and the name of the state of a delivery.

@@ -258,6 +258,8 @@ fn path_of(name: &str) -> String {
 struct Filled {
     /// The input of a refused form.
     input: Option<Input>,
+    /// The state that the input changes, as it was when the form was first shown.
+    base: Option<String>,
     problems: Option<Problems>,
     has_lost_secret: bool,
     checks: Vec<Checked>,
@@ -293,7 +295,7 @@ fn show_page(
         may_remove: inside.may(Action::RemoveProvider) && known.is_some(),
         input: filled.input.or(stored).unwrap_or_default(),
         has_lost_secret: filled.has_lost_secret,
-        base: base_of(known.as_ref()),
+        base: filled.base.unwrap_or_else(|| base_of(known.as_ref())),
         submission: visit.new_submission(),
         checks: filled.checks,
         by_api: by_api(inside, name.as_ref(), known.as_ref()),
@@ -433,6 +435,7 @@ impl Filled {
     fn refused(form: &Form, invalid: Invalid) -> Self {
         Self {
             input: Some(Input::read(form)),
+            base: Some(form.text("base").to_owned()),
             problems: Some(Problems::of("The provider was not saved.", invalid)),
             has_lost_secret: fields::secret(form).is_some(),
             checks: Vec::new(),
@@ -503,6 +506,7 @@ async fn put(visit: &Visit, inside: &Inside, form: &Form, target: Target, is_new
             let target = find(visit, inside, name.as_str()).await?;
             let filled = Filled {
                 input: None,
+                base: None,
                 ..Filled::refused(form, Invalid::value("", message))
             };
             Ok(show_page(visit, inside, Some(target), filled))
@@ -573,6 +577,9 @@ pub(crate) async fn confirm_removal(visit: Visit, address: Path<Address>) -> Sho
 /// `POST providers/{name}/remove`
 pub(crate) async fn remove(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (_, inside) = received(&visit, posted, &address).await?;
+    inside
+        .ready(&visit, Action::RemoveProvider, inside.world())
+        .await?;
     let Ok(name) = address.id.parse::<ProviderName>() else {
         return Err(page::unknown(visit).await);
     };

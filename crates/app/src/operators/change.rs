@@ -293,7 +293,7 @@ impl Service {
         self.emit(&mut *tx, by.at(WORLD), facts).await?;
         let action = ControlAction::OperatorReset;
         tx.note(self.done(&by.at(WORLD), action, user, &Detail::default()));
-        Ok(tx.commit().await?)
+        Ok(tx.commit_last(by).await?)
     }
 }
 

@@ -96,7 +96,7 @@ impl Service {
         self.emit(&mut *tx, source.clone(), [fact]).await?;
         let action = ControlAction::ManagementKeyCreate;
         tx.note(self.done(&source, action, record.id, &detail));
-        tx.commit().await
+        tx.commit_last(by).await
     }
 
     /// Lists all management keys, oldest first.

@@ -15,10 +15,11 @@ use super::{API, Address, INVITATIONS, LAST_OWNER, LIST, Reader, link};
 use crate::by_api::{ByApi, quoted};
 use crate::filters;
 use crate::flash::Done;
-use crate::form::Posted;
+use crate::form::{Form, Posted};
 use crate::frame::Frame;
 use crate::handler::Shown;
 use crate::page::{self, done, entered, page, received_inside};
+use crate::submission::{NotSubmitted, Submitted};
 use crate::visit::Visit;
 
 /// An action.
@@ -118,6 +119,7 @@ struct ActionPage {
     listed: ListedOperator,
     words: Words,
     problem: &'static str,
+    submission: String,
     by_api: ByApi,
 }
 
@@ -141,6 +143,7 @@ fn action_page(
         base: format!("{LIST}/{}", listed.operator.user_id),
         words: verb.words(),
         by_api: verb.by_api(&listed),
+        submission: visit.new_submission(),
         listed,
         problem,
     };
@@ -176,48 +179,67 @@ pub(crate) async fn confirm(visit: Visit, address: Path<Address>) -> Shown {
     Ok(action_page(&visit, &reader, listed, verb, ""))
 }
 
-/// `POST operators/{id}/{action}`: without mail, the response to a reset shows the link, once (CON-7).
+/// `POST operators/{id}/{action}`
 pub(crate) async fn act(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
-    let (_, entered) = received_inside(&visit, posted).await?;
+    let (form, entered) = received_inside(&visit, posted).await?;
     let reader = Reader::new(&visit, entered).await?;
     let Some(verb) = Verb::parse(&address.action) else {
         return Err(page::unknown(visit).await);
     };
     reader.ready_to(&visit, verb).await?;
     let listed = reader.find(&visit, &address.id).await?;
+    if verb == Verb::Reset {
+        return reset(&visit, &form, &reader, &listed).await;
+    }
     let (by, user) = (reader.entered.by.clone(), listed.operator.user_id);
-    let handover = visit.service.invitation_handover();
     let acted = visit.run(|service| async move {
         let change = match verb {
-            Verb::Reset => {
-                let made = service.reset_operator(&by, user, handover).await?;
-                return Ok(Some(made));
-            }
-            Verb::Unlock => {
-                service.unlock_operator(&by, user).await?;
-                return Ok(None);
-            }
+            Verb::Reset | Verb::Unlock => return service.unlock_operator(&by, user).await,
             Verb::Disable => OperatorChange::Disable,
             Verb::Enable => OperatorChange::Enable,
             Verb::Remove => OperatorChange::Remove,
         };
-        service.change_operator(&by, user, change).await?;
-        Ok::<_, Refusal>(None)
+        service.change_operator(&by, user, change).await
     });
     let one = format!("{LIST}/{user}");
     match acted.await {
-        Ok(Some(made)) if handover == Handover::Shown => {
-            Ok(link(&visit, &reader, "Copy this link", &made))
-        }
-        Ok(_) => Ok(match verb {
-            Verb::Reset => done(&visit, Done::FactorsReset, &one),
-            Verb::Unlock => done(&visit, Done::OperatorUnlocked, &one),
+        Ok(()) => Ok(match verb {
+            Verb::Reset | Verb::Unlock => done(&visit, Done::OperatorUnlocked, &one),
             Verb::Disable => done(&visit, Done::OperatorDisabled, &one),
             Verb::Enable => done(&visit, Done::OperatorEnabled, &one),
             Verb::Remove => done(&visit, Done::OperatorRemoved, LIST),
         }),
         Err(Refusal::LastOwner) => Ok(action_page(&visit, &reader, listed, verb, LAST_OWNER)),
         Err(refusal) => Err(reader.refused(&visit, refusal, &visit.address).await),
+    }
+}
+
+/// Replaces lost factors. Without mail, the response shows the link, once (CON-7).
+async fn reset(
+    visit: &Visit,
+    form: &Form,
+    reader: &Reader,
+    listed: &ListedOperator,
+) -> Result<HttpResponse, HttpResponse> {
+    let (by, user) = (reader.entered.by.clone(), listed.operator.user_id);
+    let handover = visit.service.invitation_handover();
+    let caller = visit.service.caller_in_deployment(&by);
+    let made = visit.once(caller, form, move |service, run| async move {
+        service
+            .reset_operator(&by.in_run(run), user, handover)
+            .await
+    });
+    let one = format!("{LIST}/{user}");
+    match made.await {
+        Ok(Submitted::First(made)) if handover == Handover::Shown => {
+            Ok(link(visit, reader, "Copy this link", &made))
+        }
+        Ok(Submitted::First(_)) => Ok(done(visit, Done::FactorsReset, &one)),
+        Ok(Submitted::Repeated) => Ok(done(visit, Done::Repeated, &one)),
+        Err(NotSubmitted::Problem(problem)) => Err(page::refused(visit, problem)),
+        Err(NotSubmitted::Refused(refusal)) => {
+            Err(reader.refused(visit, refusal, &visit.address).await)
+        }
     }
 }
 

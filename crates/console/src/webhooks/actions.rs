@@ -103,6 +103,9 @@ async fn confirm_switch(visit: &Visit, address: &Address, enables: bool) -> Show
 /// `POST webhooks/{id}/disable`
 pub(crate) async fn disable(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (_, inside) = received(&visit, posted, &address).await?;
+    inside
+        .ready(&visit, Action::SwitchWebhook, inside.world())
+        .await?;
     let ListedEndpoint { endpoint, .. } = find(&visit, &inside, &address.id).await?;
     let (by, world, id) = (inside.by.clone(), inside.world(), endpoint.id);
     let disabled =
@@ -119,6 +122,9 @@ pub(crate) async fn disable(visit: Visit, posted: Posted, address: Path<Address>
 /// `POST webhooks/{id}/enable`
 pub(crate) async fn enable(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (form, inside) = received(&visit, posted, &address).await?;
+    inside
+        .ready(&visit, Action::SwitchWebhook, inside.world())
+        .await?;
     let ListedEndpoint { endpoint, .. } = find(&visit, &inside, &address.id).await?;
     let resume = match form.text("resume") {
         "none" => Resume::Nothing,

@@ -172,8 +172,16 @@ async fn con_7_a_reset_sends_a_link(api: &Api) {
         .find(|one| one.email == "ben@example.com")
         .unwrap();
     let page = format!("{LIST}/{}", of.operator.user_id);
-    let done = submit(&mut ann, &format!("{page}/reset"), &[]).await;
-    done.leads_to(&page);
+    let reset = format!("{page}/reset");
+    let shown = ann.get(&reset).await.shows(200, "ben@example.com");
+    let form = [
+        ("form_token", shown.field("form_token")),
+        ("submission", shown.field("submission")),
+    ];
+    ann.post(&reset, &form).await.leads_to(&page);
+    // CON-15: the link that was sent stays valid.
+    ann.post(&reset, &form).await.leads_to(&page);
+    ann.get(&page).await.shows(200, "This form was sent before");
     assert!(
         ben.get("/console/")
             .await
