@@ -41,7 +41,7 @@ const OPERATORS: &[(&str, u32)] = &[
     ("cn_c1", 1_000),
     ("cn_k1", 200),
     ("cn_p1", 5_000),
-    ("cn_r1", 50),
+    ("cn_r1", 10),
 ];
 
 /// The variable for the number of account histories on the fakes; a fiftieth of them runs over HTTP on each store.
