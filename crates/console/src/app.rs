@@ -114,6 +114,12 @@ impl Inside {
     }
 }
 
+/// The name of an App; its id if the reader does not see it.
+pub(crate) fn name_of(apps: &[App], id: AppId) -> String {
+    let app = apps.iter().find(|app| app.id == id);
+    app.map_or_else(|| id.to_string(), |app| app.name.clone())
+}
+
 /// The operator who opens a page of an App.
 ///
 /// # Errors
@@ -127,7 +133,6 @@ async fn inside(
     entered: Entered,
     address: &Address,
 ) -> Result<Inside, HttpResponse> {
-    let Entered { signed, by } = entered;
     let not_found = |refusal: Refusal| page::refused(visit, refusal.into());
     let unknown = || not_found(Refusal::NotFound("app"));
     let app = address
@@ -136,9 +141,8 @@ async fn inside(
         .map_err(|_malformed| unknown())?;
     let environment = address.environment.parse::<Environment>();
     let environment = environment.map_err(|_malformed| unknown())?;
-    let asked = by.clone();
-    let apps = visit.run(|service| async move { service.list_apps(&asked).await });
-    let apps = apps.await.map_err(not_found)?;
+    let apps = entered.apps(visit).await?;
+    let Entered { signed, by } = entered;
     let own = apps.iter().find(|own| own.id == app).cloned();
     let caller = Caller::in_app(&by, own.ok_or_else(unknown)?, environment);
     Ok(Inside {

@@ -10,12 +10,13 @@ use vestry_app::operators::NewManagementKeyFields;
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
 use vestry_domain::extent::Extent;
-use vestry_domain::ids::{AppId, ManagementKeyId};
+use vestry_domain::ids::ManagementKeyId;
 use vestry_domain::management_key::{Apps, ManagementKey, Rights};
 use vestry_domain::management_scope::ManagementScope;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Invalid, Timestamp, api_key};
 
+use crate::app::name_of;
 use crate::by_api::ByApi;
 use crate::filters;
 use crate::flash::Done;
@@ -31,9 +32,6 @@ const PAGE: &str = "management-keys";
 const LIST: &str = "/console/management-keys";
 const NEW: &str = "/console/management-keys/new";
 const DAY: i64 = 24 * 60 * 60;
-
-/// Every App, as a value of the field `apps`.
-const ALL: &str = "all";
 
 /// A key in the list.
 struct Row {
@@ -142,7 +140,7 @@ impl Input {
 
     /// The key to create.
     fn fields(&self, now: Timestamp) -> Result<NewManagementKeyFields, Invalid> {
-        let apps = match self.has_app(ALL) {
+        let apps = match self.has_app(Apps::ALL_WORD) {
             true => None,
             false => Some(all(&self.apps, "apps", "Select the Apps, or all Apps")?),
         };
@@ -187,14 +185,11 @@ fn all<T: std::str::FromStr>(
 }
 
 fn row(key: ManagementKey, apps: &[App], now: Timestamp) -> Row {
-    let of = |id: &AppId| {
-        let app = apps.iter().find(|app| app.id == *id);
-        app.map_or_else(|| id.to_string(), |app| app.name.clone())
-    };
     let names = match &key.rights.apps {
         Apps::All => "All".to_owned(),
         Apps::Listed(listed) => {
-            let names: Vec<_> = listed.values().iter().map(of).collect();
+            let names = listed.values().iter().map(|app| name_of(apps, *app));
+            let names: Vec<_> = names.collect();
             names.join(", ")
         }
     };
@@ -208,15 +203,6 @@ fn row(key: ManagementKey, apps: &[App], now: Timestamp) -> Row {
     }
 }
 
-async fn apps(visit: &Visit, entered: &Entered) -> Result<Vec<App>, HttpResponse> {
-    let by = entered.by.clone();
-    let apps = visit.run(|service| async move { service.list_apps(&by).await });
-    match apps.await {
-        Ok(apps) => Ok(apps),
-        Err(refusal) => Err(page::refused(visit, refusal.into())),
-    }
-}
-
 async fn keys(visit: &Visit, entered: &Entered) -> Result<Vec<ManagementKey>, HttpResponse> {
     let by = entered.by.clone();
     let keys = visit.run(|service| async move { service.list_management_keys(&by).await });
@@ -226,19 +212,11 @@ async fn keys(visit: &Visit, entered: &Entered) -> Result<Vec<ManagementKey>, Ht
     }
 }
 
-/// Checks the right to an action, and that a second factor was proved lately.
-async fn ready(visit: &Visit, entered: &Entered, action: Action) -> Result<(), HttpResponse> {
-    match entered.by.is_ready_for(action, Extent::Deployment) {
-        Ok(()) => Ok(()),
-        Err(refusal) => Err(refused_action(visit, &entered.signed, refusal, &visit.address).await),
-    }
-}
-
 /// `GET management-keys`
 pub(crate) async fn list(visit: Visit, Query(wanted): Query<Wanted>) -> Shown {
     let entered = entered(&visit).await?;
     let keys = keys(&visit, &entered).await?;
-    let apps = apps(&visit, &entered).await?;
+    let apps = entered.apps(&visit).await?;
     let (now, shows_revoked) = (visit.service.machine_time(), wanted.revoked.is_some());
     let rows = keys.into_iter().rev().map(|key| row(key, &apps, now));
     let template = ListPage {
@@ -256,8 +234,8 @@ pub(crate) async fn list(visit: Visit, Query(wanted): Query<Wanted>) -> Shown {
 /// `GET management-keys/new`
 pub(crate) async fn new(visit: Visit) -> Shown {
     let entered = entered(&visit).await?;
-    ready(&visit, &entered, Action::CreateManagementKey).await?;
-    let apps = apps(&visit, &entered).await?;
+    entered.ready(&visit, Action::CreateManagementKey).await?;
+    let apps = entered.apps(&visit).await?;
     Ok(form(
         &visit,
         &entered,
@@ -290,9 +268,9 @@ fn form(
 /// `POST management-keys/new`: the response shows the key, once (CON-7).
 pub(crate) async fn create(visit: Visit, posted: Posted) -> Shown {
     let (fields, entered) = received_inside(&visit, posted).await?;
-    ready(&visit, &entered, Action::CreateManagementKey).await?;
+    entered.ready(&visit, Action::CreateManagementKey).await?;
     let input = Input::read(&fields);
-    let apps = apps(&visit, &entered).await?;
+    let apps = entered.apps(&visit).await?;
     let (by, wanted) = (entered.by.clone(), input.clone());
     let now = visit.service.machine_time();
     let caller = visit.service.caller_in_deployment(&by);
@@ -324,7 +302,7 @@ pub(crate) async fn create(visit: Visit, posted: Posted) -> Shown {
 /// `GET management-keys/{id}/revoke`
 pub(crate) async fn confirm_revocation(visit: Visit, address: Path<Address>) -> Shown {
     let entered = entered(&visit).await?;
-    ready(&visit, &entered, Action::RevokeManagementKey).await?;
+    entered.ready(&visit, Action::RevokeManagementKey).await?;
     let now = visit.service.machine_time();
     let mut keys = keys(&visit, &entered).await?.into_iter();
     let Some(key) = keys.find(|key| key.id.to_string() == address.id && key.is_active(now)) else {
@@ -341,7 +319,7 @@ pub(crate) async fn confirm_revocation(visit: Visit, address: Path<Address>) -> 
 /// `POST management-keys/{id}/revoke`
 pub(crate) async fn revoke(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
     let (_, entered) = received_inside(&visit, posted).await?;
-    ready(&visit, &entered, Action::RevokeManagementKey).await?;
+    entered.ready(&visit, Action::RevokeManagementKey).await?;
     let Ok(id) = address.id.parse::<ManagementKeyId>() else {
         return Err(page::unknown(visit).await);
     };

@@ -20,6 +20,7 @@ use vestry_domain::extent::Extent;
 use vestry_domain::ids::{AppId, UserId};
 use vestry_domain::operator::{Grants, OperatorLink, Role};
 
+use crate::app::name_of;
 use crate::by_api::{ByApi, quoted};
 use crate::filters;
 use crate::flash::Done;
@@ -236,11 +237,8 @@ const fn capital(role: &Role) -> &'static str {
 
 /// Names of Apps, for a sentence: `All`, or those of a list.
 fn names(grants: &Grants, apps: &[App]) -> String {
-    let of = |id: AppId| {
-        let app = apps.iter().find(|app| app.id == id);
-        app.map_or_else(|| id.to_string(), |app| app.name.clone())
-    };
-    let mut names: Vec<String> = grants.in_apps().map(|(app, _)| of(app)).collect();
+    let named = grants.in_apps().map(|(app, _)| name_of(apps, app));
+    let mut names: Vec<String> = named.collect();
     if grants.in_all().is_some() {
         names.insert(0, "All".to_owned());
     }
@@ -261,12 +259,8 @@ struct Reader {
 
 impl Reader {
     async fn new(visit: &Visit, entered: Entered) -> Result<Self, HttpResponse> {
-        let by = entered.by.clone();
-        let apps = visit.run(|service| async move { service.list_apps(&by).await });
-        match apps.await {
-            Ok(apps) => Ok(Self { entered, apps }),
-            Err(refusal) => Err(page::refused(visit, refusal.into())),
-        }
+        let apps = entered.apps(visit).await?;
+        Ok(Self { entered, apps })
     }
 
     fn frame(&self, visit: &Visit) -> Frame {

@@ -13,6 +13,9 @@ use actix_web::{Error, HttpResponse};
 use askama::Template;
 use url::form_urlencoded;
 use vestry_app::{Principal, Refusal};
+use vestry_domain::action::Action;
+use vestry_domain::app::App;
+use vestry_domain::extent::Extent;
 use vestry_edge::{CONSOLE, Code, Problem, Route};
 
 use crate::assets;
@@ -135,6 +138,32 @@ pub(crate) async fn operator(visit: &Visit) -> Result<Signed, HttpResponse> {
 pub(crate) struct Entered {
     pub(crate) signed: Signed,
     pub(crate) by: Principal,
+}
+
+impl Entered {
+    /// The Apps that the operator sees.
+    ///
+    /// # Errors
+    /// The page for a call that was refused.
+    pub(crate) async fn apps(&self, visit: &Visit) -> Result<Vec<App>, HttpResponse> {
+        let by = self.by.clone();
+        let apps = visit.run(|service| async move { service.list_apps(&by).await });
+        match apps.await {
+            Ok(apps) => Ok(apps),
+            Err(refusal) => Err(refused(visit, refusal.into())),
+        }
+    }
+
+    /// Checks an action on the deployment before its form is shown, and again before the fields of the form are.
+    ///
+    /// # Errors
+    /// The second factor, which leads back here, or the page for a role that lacks the right.
+    pub(crate) async fn ready(&self, visit: &Visit, action: Action) -> Result<(), HttpResponse> {
+        match self.by.is_ready_for(action, Extent::Deployment) {
+            Ok(()) => Ok(()),
+            Err(refusal) => Err(refused_action(visit, &self.signed, refusal, &visit.address).await),
+        }
+    }
 }
 
 /// The operator who opens a page that needs a second factor (OPR-5).

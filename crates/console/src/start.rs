@@ -49,17 +49,11 @@ pub(crate) async fn to_start() -> HttpResponse {
 
 /// `GET /console/`
 pub(crate) async fn show(visit: Visit) -> Shown {
-    let Entered { signed, by } = entered(&visit).await?;
-    let asked = by.clone();
-    let apps = visit.run(|service| async move { service.list_apps(&asked).await });
-    let apps = match apps.await {
-        Ok(apps) => apps,
-        Err(refusal) => return Err(page::refused(&visit, refusal.into())),
-    };
+    let entered = entered(&visit).await?;
     let template = StartPage {
-        frame: Frame::new(&visit, &signed, ""),
-        apps,
-        may_create: by.may(Action::CreateApp, Extent::Deployment),
+        frame: Frame::new(&visit, &entered.signed, ""),
+        apps: entered.apps(&visit).await?,
+        may_create: entered.by.may(Action::CreateApp, Extent::Deployment),
         by_api: ByApi::new("GET", APPS, "", "vestry app list".to_owned()),
     };
     Ok(page(&visit, StatusCode::OK, &template))
@@ -68,12 +62,7 @@ pub(crate) async fn show(visit: Visit) -> Shown {
 /// `GET apps/new`
 pub(crate) async fn new_app(visit: Visit) -> Shown {
     let entered = entered(&visit).await?;
-    if let Err(refusal) = entered
-        .by
-        .is_ready_for(Action::CreateApp, Extent::Deployment)
-    {
-        return Err(refused_action(&visit, &entered.signed, refusal, NEW).await);
-    }
+    entered.ready(&visit, Action::CreateApp).await?;
     Ok(form(&visit, &entered, "", Problems::none()))
 }
 

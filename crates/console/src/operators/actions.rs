@@ -7,7 +7,6 @@ use askama::Template;
 use vestry_app::Refusal;
 use vestry_app::operators::{Handover, ListedOperator, OperatorChange};
 use vestry_domain::action::Action;
-use vestry_domain::extent::Extent;
 use vestry_domain::ids::OperatorLinkId;
 use vestry_domain::operator::OperatorLink;
 
@@ -160,11 +159,7 @@ impl Reader {
         if verb != Verb::Reset {
             return self.ready(visit, &visit.address).await;
         }
-        let by = &self.entered.by;
-        match by.is_ready_for(Action::ManageOwners, Extent::Deployment) {
-            Ok(()) => Ok(()),
-            Err(refusal) => Err(self.refused(visit, refusal, &visit.address).await),
-        }
+        self.entered.ready(visit, Action::ManageOwners).await
     }
 }
 

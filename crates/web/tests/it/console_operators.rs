@@ -4,7 +4,8 @@ use vestry_app::Principal;
 use vestry_app::operators::ListedOperator;
 use vestry_domain::operator::Role;
 
-use crate::console::{Browser, Page, grants, joined, operator};
+use crate::console::{Browser, grants, joined, operator};
+use crate::console_pages::{secret, submit};
 use crate::harness::{Api, CONSOLE, on_both};
 
 on_both! {
@@ -40,18 +41,6 @@ fn mailed_link(api: &Api) -> String {
     let link = links.next().expect("a link").to_owned();
     assert_eq!(links.next(), None);
     link
-}
-
-/// Sends the form of a page.
-async fn submit(browser: &mut Browser<'_>, page: &str, fields: &[(&str, &str)]) -> Page {
-    let shown = browser.get(page).await;
-    assert_eq!(shown.status, 200, "{page}: {}", shown.html);
-    let mut form = vec![("form_token", shown.field("form_token"))];
-    if shown.html.contains("name=\"submission\"") {
-        form.push(("submission", shown.field("submission")));
-    }
-    form.extend(fields);
-    browser.post(page, &form).await
 }
 
 async fn an_operator_is_invited_and_the_invitation_withdrawn(api: &Api) {
@@ -372,8 +361,7 @@ async fn a_management_key_is_created_and_revoked(api: &Api) {
         .post(NEW_KEY, &valid)
         .await
         .shows(200, "Copy this key now");
-    let (_, rest) = page.html.split_once("<code id=\"secret\">").unwrap();
-    let key = rest.split_once('<').unwrap().0.to_owned();
+    let key = secret(&page, "mk_");
     let repeated = ann.post(NEW_KEY, &valid).await;
     repeated.leads_to(KEYS);
     let list = ann.get(KEYS).await.shows(200, "redirect_urls:read");

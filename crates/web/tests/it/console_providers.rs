@@ -9,6 +9,7 @@ use vestry_domain::redirect::RedirectKind;
 use vestry_domain::{Environment, Secret, World};
 
 use crate::console::{Browser, Page, grants, operator};
+use crate::console_pages::path;
 use crate::harness::{Api, Lane, Options, on_both, on_with};
 use crate::oauth::setup::provider_options;
 
@@ -22,10 +23,6 @@ on_both! {
 }
 
 const SECRET: &str = "s3cr3t-value-of-google-x7Qd";
-
-fn path(api: &Api, environment: &str, page: &str) -> String {
-    format!("/console/{}/{environment}/{page}", api.app.id)
-}
 
 /// Opens the page of a form, and sends the form.
 async fn submit(browser: &mut Browser<'_>, page: &str, fields: &[(&str, &str)]) -> Page {
