@@ -1,11 +1,7 @@
-//! Pages of an App and environment: who may open them, and the first of them.
+//! Pages of an App and environment: which operators may open them.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
-use actix_web::web::Path;
-use askama::Template;
 use serde::Deserialize;
-use vestry_app::delivery::events::{ListEvents, ListEventsError};
 use vestry_app::{Caller, Principal, Refusal};
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
@@ -13,19 +9,13 @@ use vestry_domain::extent::Extent;
 use vestry_domain::ids::AppId;
 use vestry_domain::{Environment, World};
 
-use crate::by_api::ByApi;
-use crate::event_rows::EventRow;
-use crate::filters;
 use crate::form::{Form, Posted};
 use crate::frame::{self, Frame, Place};
-use crate::handler::Shown;
-use crate::page::{self, Entered, page};
+use crate::page::{self, Entered};
 use crate::visit::{Signed, Visit};
 
 /// The Apps that the switcher lists.
 const SWITCHER: usize = 20;
-/// The events on the overview.
-const LAST_EVENTS: i64 = 10;
 
 /// The parts of the path of such a page. They are not trusted.
 #[derive(Deserialize)]
@@ -164,50 +154,4 @@ pub(crate) async fn received(
 ) -> Result<(Form, Inside), HttpResponse> {
     let (fields, entered) = page::received_inside(visit, posted).await?;
     Ok((fields, inside(visit, entered, address).await?))
-}
-
-#[derive(Template)]
-#[template(path = "overview.html")]
-struct OverviewPage {
-    frame: Frame,
-    app: App,
-    /// The newest events, newest first.
-    rows: Vec<EventRow>,
-    by_api: ByApi,
-}
-
-/// `GET {app}/{environment}/`
-pub(crate) async fn overview(visit: Visit, address: Path<Address>) -> Shown {
-    let inside = enter(&visit, &address).await?;
-    let id = inside.world().app_id;
-    let mut rows = Vec::new();
-    if inside.may(Action::ReadEvents) {
-        let caller = inside.caller.clone();
-        let query = ListEvents {
-            limit: Some(LAST_EVENTS),
-            descending: true,
-            ..ListEvents::default()
-        };
-        let found = visit.run(|service| async move { service.list_events(&caller, &query).await });
-        match found.await {
-            Ok(found) => rows.extend(found.events.into_iter().map(EventRow::new)),
-            // There is no cursor.
-            Err(ListEventsError::CursorUnknown) => {}
-            Err(ListEventsError::Common(refusal)) => {
-                return Err(inside.refused(&visit, refusal, "").await);
-            }
-        }
-    }
-    let template = OverviewPage {
-        rows,
-        frame: inside.frame(&visit, ""),
-        app: App::clone(&inside.caller.app),
-        by_api: ByApi::new(
-            "GET",
-            &format!("/v1/manage/apps/{id}"),
-            "",
-            format!("vestry app show {id}"),
-        ),
-    };
-    Ok(page(&visit, StatusCode::OK, &template))
 }

@@ -111,6 +111,11 @@ pub(crate) fn number(number: impl ToString, _: &dyn Values) -> Result<String> {
     Ok(separated(&number.to_string()))
 }
 
+/// A number with separators, in a text.
+pub(crate) fn grouped(number: i64) -> String {
+    separated(&number.to_string())
+}
+
 fn separated(digits: &str) -> String {
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {

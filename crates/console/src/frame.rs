@@ -89,13 +89,30 @@ const DEPLOYMENT: &[(&str, &[Entry])] = &[(
             "Management keys",
             Some(Action::ReadManagementKeys),
         ),
+        (
+            "deployment",
+            "server",
+            "Deployment",
+            Some(Action::ReadStatus),
+        ),
         ("me", "passkey", "Your account", None),
     ],
 )];
 
 /// Pages of an App and environment.
 const APP: &[(&str, &[Entry])] = &[
-    ("", &[("", "overview", "Overview", None)]),
+    (
+        "",
+        &[
+            ("", "overview", "Overview", None),
+            (
+                "quick-start",
+                "bolt",
+                "Quick start",
+                Some(Action::ReadEvents),
+            ),
+        ],
+    ),
     (
         "People",
         &[

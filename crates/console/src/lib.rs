@@ -4,13 +4,16 @@
 //! security headers; every form through `form`, which checks that one of our own pages sent it. A page never decides what its operator
 //! may do: use cases do, with the operator's principal. Only passkeys need a script.
 
+mod alarms;
 mod app;
 mod assets;
 mod audit;
 mod by_api;
+mod checklist;
 mod clock;
 mod company;
 mod cookie;
+mod deployment;
 mod device;
 mod event_rows;
 mod events;
@@ -27,12 +30,14 @@ mod me;
 mod messages;
 mod methods;
 mod operators;
+mod overview;
 mod page;
 mod passkeys;
 mod problems;
 mod providers;
 mod qr;
 mod query;
+mod quick_start;
 mod redirect_urls;
 mod settings;
 mod sign_in;
@@ -127,6 +132,7 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                 get().to(Early(operators::confirm)),
             )
             .route("/operators/{id}/{action}", post().to(Early(operators::act)))
+            .route("/deployment", get().to(Early(deployment::show)))
             .route("/management-keys", get().to(Early(management_keys::list)))
             .route(
                 "/management-keys/new",
@@ -147,7 +153,8 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
             .route("/assets/{hash}/{name}", get().to(page::file))
             .service(
                 web::scope("/{app}/{environment}")
-                    .route("/", get().to(Early(app::overview)))
+                    .route("/", get().to(Early(overview::show)))
+                    .route("/quick-start", get().to(Early(quick_start::show)))
                     .route("/users", get().to(Early(users::list)))
                     .route("/users/{id}", get().to(Early(users::show)))
                     .route("/users/{id}/edit", get().to(Early(users::edit)))

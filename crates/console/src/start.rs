@@ -9,6 +9,7 @@ use vestry_domain::action::Action;
 use vestry_domain::app::App;
 use vestry_domain::extent::Extent;
 
+use crate::alarms::{self, AlarmRow};
 use crate::by_api::ByApi;
 use crate::filters;
 use crate::flash::Done;
@@ -27,6 +28,7 @@ const NEW: &str = "/console/apps/new";
 #[template(path = "start.html")]
 struct StartPage {
     frame: Frame,
+    alarms: Vec<AlarmRow>,
     apps: Vec<App>,
     may_create: bool,
     by_api: ByApi,
@@ -50,9 +52,17 @@ pub(crate) async fn to_start() -> HttpResponse {
 /// `GET /console/`
 pub(crate) async fn show(visit: Visit) -> Shown {
     let entered = entered(&visit).await?;
+    let apps = entered.apps(&visit).await?;
+    let by = entered.by.clone();
+    let alarms = visit.run(|service| async move { service.alarms(&by).await });
+    let alarms = match alarms.await {
+        Ok(alarms) => alarms::rows(&alarms, &apps),
+        Err(refusal) => return Err(page::refused(&visit, refusal.into())),
+    };
     let template = StartPage {
         frame: Frame::new(&visit, &entered.signed, ""),
-        apps: entered.apps(&visit).await?,
+        alarms,
+        apps,
         may_create: entered.by.may(Action::CreateApp, Extent::Deployment),
         by_api: ByApi::new("GET", APPS, "", "vestry app list".to_owned()),
     };

@@ -320,6 +320,7 @@ macro_rules! store_suite {
             store::webhook_endpoints {
                 an_endpoint_comes_back_as_it_was
                 endpoints_of_an_app_are_listed
+                failing_endpoints_are_found_in_every_app
                 a_url_with_its_types_is_there_once
                 parallel_additions_of_an_endpoint_go_to_one
                 an_update_writes_only_the_configuration

@@ -813,6 +813,7 @@ CREATE TABLE webhook_endpoints (
     CONSTRAINT webhook_endpoints_app_id_environment_id_key PRIMARY KEY (app_id, environment, id),
     CONSTRAINT webhook_endpoints_app_id_environment_fingerprint_key UNIQUE (app_id, environment, fingerprint)
 );
+CREATE INDEX webhook_endpoints_failing_since_idx ON webhook_endpoints (failing_since) WHERE failing_since IS NOT NULL;
 
 -- Signing secrets of webhooks. The newest one has no end.
 CREATE TABLE webhook_secrets (

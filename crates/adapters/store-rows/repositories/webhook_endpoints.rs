@@ -7,7 +7,7 @@ use diesel::result::{DatabaseErrorKind, Error};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{AppId, WebhookEndpointId};
 use vestry_domain::webhook::{DisabledReason, Endpoint, SealedSecret};
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{Changed, Failures, StoreError, StoreResult, WebhookEndpoints};
 
@@ -80,6 +80,16 @@ impl WebhookEndpoints for Unit {
         let query = webhook_endpoints::table
             .filter(webhook_endpoints::app_id.eq(app.to_string()))
             .order((webhook_endpoints::environment, webhook_endpoints::id))
+            .select(EndpointRow::as_select());
+        load_all!(self, query)
+    }
+
+    async fn failing(&mut self, limit: i64) -> StoreResult<Vec<Endpoint>> {
+        let query = webhook_endpoints::table
+            .filter(webhook_endpoints::failing_since.is_not_null())
+            .filter(webhook_endpoints::environment.eq(Environment::Live.as_str()))
+            .order((webhook_endpoints::failing_since, webhook_endpoints::id))
+            .limit(limit)
             .select(EndpointRow::as_select());
         load_all!(self, query)
     }

@@ -1,6 +1,7 @@
 //! Checkpoints (AUD-3): once per period, one process signs the end of every chain and event log. It sends the result to the sinks, which
 //! are outside the database.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
@@ -44,6 +45,27 @@ pub struct MadeCheckpoint {
     pub lines: usize,
     /// The signed note.
     pub note: String,
+}
+
+/// A checkpoint sink.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SinkStatus {
+    /// Its name, such as `file:/srv/anchor`.
+    pub name: String,
+    /// The newest checkpoint that it has; `None` before the first one.
+    pub number: Option<i64>,
+    /// When that checkpoint was made, or when there was nothing newer to send.
+    pub at: Option<Timestamp>,
+    /// When the oldest checkpoint that it lacks was made; `None` if it has all.
+    pub waiting_since: Option<Timestamp>,
+}
+
+/// How far checkpoints and their sinks are.
+pub(crate) struct CheckpointProgress {
+    /// The last round, with or without a new checkpoint; `None` before the first one.
+    pub(crate) round: Option<Timestamp>,
+    /// The sinks of the settings.
+    pub(crate) sinks: Vec<SinkStatus>,
 }
 
 /// Number of consecutive failed periods.
@@ -149,9 +171,45 @@ impl Service {
             Err(Fault::Sealed(_)) => return Ok(false),
             Err(fault) => return Err(fault),
         }
+        Ok(self.checkpoints.is_overdue(now, self.checkpoint_patience()))
+    }
+
+    /// Returns how long a process or a sink may be silent before an alarm.
+    pub(crate) fn checkpoint_patience(&self) -> Seconds {
         let waited = self.period().0.saturating_mul(ALARM_AFTER);
-        let most = Seconds(waited.saturating_add(GRACE.0));
-        Ok(self.checkpoints.is_overdue(now, most))
+        Seconds(waited.saturating_add(GRACE.0))
+    }
+
+    /// Returns the progress of checkpoints, by authentic records only.
+    pub(crate) async fn checkpoint_progress(&self) -> Result<CheckpointProgress, Fault> {
+        let mut read = self.ports.store.read().await?;
+        let rows = read.checkpoints().sinks(&World::DEPLOYMENT).await?;
+        drop(read);
+        let mut known = HashMap::new();
+        for row in rows {
+            match held(progress_matches(&*self.ports.sealer, &row).await).map_err(Fault::from) {
+                Ok(true) => drop(known.insert(row.sink.clone(), row)),
+                Ok(false) | Err(Fault::Sealed(_)) => {}
+                Err(fault) => return Err(fault),
+            }
+        }
+        let mut sinks = Vec::new();
+        for sink in &self.ports.sinks {
+            let recorded = known.get(sink.name());
+            let reached = recorded.map_or(0, |progress| progress.number);
+            let mut read = self.ports.store.read().await?;
+            let lacks = read.checkpoints().after(&World::DEPLOYMENT, reached, 1);
+            sinks.push(SinkStatus {
+                name: sink.name().to_owned(),
+                number: recorded.map(|progress| progress.number),
+                at: recorded.map(|progress| progress.at),
+                waiting_since: lacks.await?.first().map(|first| first.at),
+            });
+        }
+        Ok(CheckpointProgress {
+            round: known.get(ROUNDS).map(|round| round.at),
+            sinks,
+        })
     }
 
     async fn round_done(&self, begun: Timestamp) -> Result<(), Fault> {

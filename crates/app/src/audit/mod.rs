@@ -17,7 +17,7 @@ mod signed_checkpoints;
 pub mod verify;
 
 pub use changes::ListChanges;
-pub use checkpoint::MadeCheckpoint;
+pub use checkpoint::{MadeCheckpoint, SinkStatus};
 pub use checkpoint_audit::SourcedNote;
 pub use finding::{About, Acknowledged, AuditFinding, AuditReport, FindingKind};
 pub use list::{AuditPage, ListAudit};

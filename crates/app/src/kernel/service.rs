@@ -12,6 +12,7 @@ use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::anchors::LOG_SINK;
 use vestry_ports::store::CommitEffect;
 use vestry_ports::vault::VaultError;
 
@@ -284,6 +285,16 @@ impl Service {
     /// The reason why it cannot.
     pub async fn has_root_key(&self, purpose: KeyPurpose) -> Result<(), VaultError> {
         self.ports.vaults.of(purpose).status().await.map(drop)
+    }
+
+    /// Returns the public URL, without a slash at its end.
+    pub fn public_url(&self) -> &str {
+        self.settings.public_url.trim_end_matches('/')
+    }
+
+    /// Returns whether audit checkpoints are stored outside the database and the log of the service.
+    pub fn has_remote_sink(&self) -> bool {
+        self.ports.sinks.iter().any(|sink| sink.name() != LOG_SINK)
     }
 
     /// Returns whether live mail can be sent.

@@ -1,5 +1,6 @@
 //! The administration of the deployment: operators, how they join and sign in, management keys, and its state.
 
+mod alarms;
 mod change;
 mod company_connection;
 mod company_sign_in;
@@ -9,19 +10,22 @@ mod join;
 mod links;
 mod list;
 mod management_keys;
+mod root_keys;
 mod sessions;
 mod sign_in;
 mod status;
 mod throttle;
 
+pub use alarms::Alarm;
 pub use change::OperatorChange;
 pub use join::JoinError;
 pub use links::{Handover, NewOperatorLink};
 pub use list::{ListedOperator, OperatorLookup};
 pub use management_keys::{NewManagementKey, NewManagementKeyFields};
+pub use root_keys::RootKeyStatus;
 pub use sessions::{ConsoleRequest, OperatorSession};
 pub use sign_in::{Factors, NewSession, SecondFactor, SignInError};
-pub use status::{CheckpointAge, DeploymentStatus, RootKeyStatus};
+pub use status::{CheckpointAge, DeploymentLimits, DeploymentStatus};
 
 use vestry_domain::World;
 use vestry_domain::action::Action;

@@ -1,17 +1,15 @@
 //! The state of the deployment, for its operators.
 
-use std::time::Duration;
-
 use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::extent::Extent;
 use vestry_domain::timestamp::Seconds;
 
+use super::alarms::Alarm;
+use super::root_keys::RootKeyStatus;
+use crate::audit::SinkStatus;
 use crate::{Principal, Refusal, Service};
-
-/// How long a vault may take to respond.
-const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The state of a deployment whose database is ready.
 #[derive(Debug, Clone)]
@@ -24,15 +22,25 @@ pub struct DeploymentStatus {
     pub waiting_messages: i64,
     /// The newest audit checkpoint.
     pub checkpoint: Option<CheckpointAge>,
+    /// The sinks of audit checkpoints.
+    pub sinks: Vec<SinkStatus>,
+    /// What an operator has to act on; without the endpoints of Apps.
+    pub alarms: Vec<Alarm>,
+    /// Limits of the settings.
+    pub limits: DeploymentLimits,
 }
 
-/// A root key that can be used.
-#[derive(Debug, Clone)]
-pub struct RootKeyStatus {
-    /// The kind of vault, such as `local`.
-    pub kind: &'static str,
-    /// The version that wraps new keys.
-    pub version: u32,
+/// Limits of the settings of this process.
+#[derive(Debug, Clone, Copy)]
+pub struct DeploymentLimits {
+    /// Requests per minute in a test environment; 0 means no limit.
+    pub test_per_minute: u32,
+    /// Requests per minute in a live environment; 0 means no limit.
+    pub live_per_minute: u32,
+    /// Maximum concurrent webhook requests of a process.
+    pub webhooks_in_flight: usize,
+    /// Minutes without a remote checkpoint after which wallet keys are blocked; `None` if they never are.
+    pub anchor_minutes: Option<i64>,
 }
 
 /// An audit checkpoint in the database.
@@ -58,8 +66,26 @@ impl Service {
         );
         let waiting_messages = self.ports.store.read().await?.outbox().waiting().await?;
         let newest = self.newest_checkpoint().await?;
+        let progress = self.checkpoint_progress().await?;
+        let sinks = progress.sinks.clone();
+        let mut alarms = Vec::new();
+        for (key, purpose) in [
+            (&wallets_key, KeyPurpose::Wallets),
+            (&secrets_key, KeyPurpose::Secrets),
+        ] {
+            alarms.extend(key.is_none().then_some(Alarm::VaultUnavailable(purpose)));
+        }
+        alarms.extend(self.deployment_alarms(progress));
         let now = self.machine_time();
         Ok(DeploymentStatus {
+            sinks,
+            alarms,
+            limits: DeploymentLimits {
+                test_per_minute: self.settings.test_per_minute,
+                live_per_minute: self.settings.live_per_minute,
+                webhooks_in_flight: self.settings.webhooks_in_flight,
+                anchor_minutes: self.settings.require_anchor.map(|most| most.0 / 60),
+            },
             wallets_key,
             secrets_key,
             waiting_messages,
@@ -67,15 +93,6 @@ impl Service {
                 at: newest.at,
                 age: now - newest.at,
             }),
-        })
-    }
-
-    async fn root_key_status(&self, purpose: KeyPurpose) -> Option<RootKeyStatus> {
-        let status = self.ports.vaults.of(purpose).status();
-        let status = tokio::time::timeout(PATIENCE, status).await.ok()?.ok()?;
-        Some(RootKeyStatus {
-            kind: status.kind,
-            version: status.primary_version,
         })
     }
 }

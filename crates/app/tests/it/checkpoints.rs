@@ -10,6 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use vestry_app::audit::{About, AuditFinding, AuditReport, FindingKind, SourcedNote, TrustedKeys};
 use vestry_app::identity::users::CreateUser;
+use vestry_app::operators::Alarm;
 use vestry_app::wallets::SignError;
 use vestry_app::{Fault, Principal, Refusal, Service};
 use vestry_checkpoint_sinks::{FileSink, LogSink, notes_at};
@@ -597,6 +598,50 @@ async fn a_failing_sink_is_reported_and_catches_up() {
     anchored.period().await;
     assert_eq!(of_log(&anchored.harness).await.len(), 1);
     assert_eq!(findings(&anchored.harness).await, []);
+}
+
+/// The status of the deployment tells what each sink has, and alarms about a sink that is behind and about rounds that have stopped.
+#[tokio::test]
+async fn the_status_tells_of_sinks_and_stopped_rounds() {
+    let mut anchored = Anchored::new().await;
+    let shelf = Arc::new(Shelf::default());
+    let directory = sink_in(anchored.directory.path());
+    anchored.service = anchored
+        .harness
+        .process_with_sinks(vec![shelf.clone(), directory]);
+    let status = |of: Arc<Service>| async move {
+        let status = of.deployment_status(Principal::cli()).await.unwrap();
+        let sinks = status.sinks.iter();
+        let lacks: Vec<_> = sinks.map(|sink| sink.waiting_since.is_some()).collect();
+        let alarms = status.alarms.iter().map(|alarm| match alarm {
+            Alarm::SinkBehind { sink, .. } => sink.name.clone(),
+            Alarm::CheckpointsStopped { .. } => "stopped".to_owned(),
+            other => format!("{other:?}"),
+        });
+        (lacks, alarms.collect::<Vec<_>>())
+    };
+    anchored.change("first").await;
+    anchored.period().await;
+    let all_well = (vec![false, false], vec![]);
+    assert_eq!(status(anchored.service.clone()).await, all_well);
+
+    shelf.is_closed.store(true, Ordering::SeqCst);
+    anchored.change("second").await;
+    anchored.period().await;
+    let late = (vec![true, false], vec![]);
+    assert_eq!(status(anchored.service.clone()).await, late);
+    for _ in 0..12 {
+        anchored.period().await;
+    }
+    let behind = (vec![true, false], vec!["shelf".to_owned()]);
+    assert_eq!(status(anchored.service.clone()).await, behind);
+
+    shelf.is_closed.store(false, Ordering::SeqCst);
+    anchored.period().await;
+    assert_eq!(status(anchored.service.clone()).await, all_well);
+    anchored.harness.pass(3_600);
+    let stopped = (vec![false, false], vec!["stopped".to_owned()]);
+    assert_eq!(status(anchored.service.clone()).await, stopped);
 }
 
 /// A service that blocks keys without an anchor, with a wallet to try it on.

@@ -211,6 +211,61 @@ pub async fn endpoints_of_an_app_are_listed(store: Arc<dyn Store>) {
     assert_eq!(listed, endpoints);
 }
 
+/// Live endpoints that fail are found in every App, the longest failure first, also while they are disabled. Those of test are not.
+pub async fn failing_endpoints_are_found_in_every_app(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let mut expected = Vec::new();
+    let live = World::new(stage.app().await.id, Environment::Live);
+    let foreign = World::new(stage.app().await.id, Environment::Live);
+    let test = World::new(live.app_id, Environment::Test);
+    for world in [live, foreign, test] {
+        for is_failing in [true, false] {
+            let mut endpoint = stage.endpoint(world).await;
+            let at = stage.samples.tick();
+            fail(&stage.store, &endpoint, (3, 1), is_failing, at).await;
+            if is_failing && world != test {
+                endpoint.failing_since = Some(at);
+                expected.push(endpoint);
+            }
+        }
+    }
+    let off = stage.samples.tick();
+    for endpoint in &mut expected {
+        assert!(disable(&stage.store, endpoint, DisabledReason::Failing, off).await);
+        endpoint.disabled = Some(DisabledReason::Failing);
+        endpoint.updated_at = off;
+    }
+    let found = in_view!(stage.store, |view| view
+        .webhook_endpoints()
+        .failing(i64::from(i32::MAX))
+        .await);
+    let is_own = |endpoint: &&Endpoint| [live, foreign].contains(&endpoint.world);
+    let own: Vec<_> = found.iter().filter(is_own).cloned().collect();
+    assert_eq!(own, expected);
+    assert!(
+        found
+            .iter()
+            .all(|found| found.world.environment == Environment::Live)
+    );
+    let first = in_view!(stage.store, |view| view
+        .webhook_endpoints()
+        .failing(1)
+        .await);
+    assert_eq!(
+        first.iter().collect::<Vec<_>>(),
+        found.iter().take(1).collect::<Vec<_>>()
+    );
+    for endpoint in &expected {
+        enable(&stage.store, endpoint, off).await;
+        succeed(&stage.store, endpoint, off).await;
+    }
+    let healed = in_view!(stage.store, |view| view
+        .webhook_endpoints()
+        .failing(i64::from(i32::MAX))
+        .await);
+    assert!(!healed.iter().any(|endpoint| is_own(&endpoint)));
+}
+
 /// URL and types, in any order, identify one endpoint of a world. With other types, or in another world, it is another one.
 pub async fn a_url_with_its_types_is_there_once(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

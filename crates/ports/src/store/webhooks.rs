@@ -55,6 +55,8 @@ pub trait WebhookEndpoints: Send {
     -> StoreResult<Option<Endpoint>>;
     /// All endpoints of an App, by environment, oldest first.
     async fn list(&mut self, app: AppId) -> StoreResult<Vec<Endpoint>>;
+    /// The live endpoints of all Apps that are failing, or were disabled while they failed, the longest failure first; at most `limit`.
+    async fn failing(&mut self, limit: i64) -> StoreResult<Vec<Endpoint>>;
     /// Returns the enabled endpoints of a world, oldest first, and protects them from removal until the transaction ends. They are locked in
     /// the order of their ids, in which any other caller must lock several endpoints of a world.
     async fn hold_enabled(&mut self, world: &World) -> StoreResult<Vec<Endpoint>>;

@@ -17,6 +17,7 @@ mod claims;
 mod config_documents;
 mod console;
 mod console_audit;
+mod console_deployment;
 mod console_events;
 mod console_operators;
 mod console_pages;

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use tokio::time::{Instant, Interval, MissedTickBehavior};
+use tokio::time::{Interval, MissedTickBehavior};
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 use vestry_domain::event::{Actor, EventHead, Fact};
@@ -38,7 +38,6 @@ impl Service {
         let mut stop = std::pin::pin!(stop);
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut worst = Worst::default();
         let mut gather = GATHER;
         loop {
             let looked = tokio::select! {
@@ -59,10 +58,26 @@ impl Service {
             }
             let pass = self.sequence().await;
             gather = pass.gather(gather);
-            worst.note(pass.is_done);
+            self.note_pass(pass.is_done);
         }
         // The rest is left to other processes or the next start.
         self.sequence().await;
+    }
+
+    /// Records the result of a pass.
+    fn note_pass(&self, is_done: bool) {
+        if self.events.note_pass(is_done, ALARM_AFTER) {
+            tracing::error!(
+                "ALARM: event sequencing is stalled for over a minute; event reads and webhooks are delayed; check the preceding sequencing warnings and the database"
+            );
+        }
+    }
+
+    /// Returns for how long this process has failed to sequence events, if that is long enough for an alarm.
+    pub(crate) fn sequencing_stalled_for(&self) -> Option<Duration> {
+        self.events
+            .stalled_for()
+            .filter(|stalled| *stalled >= ALARM_AFTER)
     }
 
     /// Waits until there may be unsequenced events. Returns whether to poll all environments.
@@ -363,29 +378,6 @@ impl Pass {
             GATHER_MANY
         } else {
             GATHER
-        }
-    }
-}
-
-/// Start of a stall, and whether the alarm was raised.
-#[derive(Default)]
-struct Worst {
-    since: Option<Instant>,
-    is_reported: bool,
-}
-
-impl Worst {
-    fn note(&mut self, is_done: bool) {
-        if is_done {
-            *self = Self::default();
-            return;
-        }
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= ALARM_AFTER && !self.is_reported {
-            self.is_reported = true;
-            tracing::error!(
-                "ALARM: event sequencing is stalled for over a minute; event reads and webhooks are delayed; check the preceding sequencing warnings and the database"
-            );
         }
     }
 }

@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 use vestry_domain::World;
 use vestry_domain::event::{Actor, EventHead};
 
@@ -20,6 +22,14 @@ pub(crate) struct EventHeads {
     ends: Mutex<HashMap<World, EventHead>>,
     pub(crate) room: WaitingRoom,
     bells: Mutex<Bells>,
+    stall: Mutex<Stall>,
+}
+
+/// Passes of the sequencer that failed, one after the other.
+#[derive(Default)]
+struct Stall {
+    since: Option<Instant>,
+    is_reported: bool,
 }
 
 /// Environments with unsequenced events.
@@ -52,6 +62,7 @@ impl EventHeads {
             ends: Mutex::default(),
             room: WaitingRoom::with_places_per_key(WAITING_PER_KEY),
             bells: Mutex::default(),
+            stall: Mutex::default(),
         }
     }
 
@@ -71,6 +82,24 @@ impl EventHeads {
         if worlds.peek().is_some() {
             self.unsequenced.add(worlds);
         }
+    }
+
+    /// Records the result of a pass of the sequencer. Returns whether to raise the alarm, which is once, if passes have failed for this long.
+    pub(crate) fn note_pass(&self, is_done: bool, alarm_after: Duration) -> bool {
+        let mut stall = lock(&self.stall);
+        if is_done {
+            *stall = Stall::default();
+            return false;
+        }
+        let since = *stall.since.get_or_insert_with(Instant::now);
+        let is_due = !stall.is_reported && since.elapsed() >= alarm_after;
+        stall.is_reported |= is_due;
+        is_due
+    }
+
+    /// Returns for how long every pass has failed; `None` if the last one succeeded.
+    pub(crate) fn stalled_for(&self) -> Option<Duration> {
+        lock(&self.stall).since.map(|since| since.elapsed())
     }
 
     /// Returns the end of a log when this process last wrote it.

@@ -8,7 +8,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
     Attempt, Delivery, DeliveryState, DisabledReason, Endpoint, Replay, SealedSecret,
 };
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
     Changed, Deliveries, DeliveryFilter, Failures, Lane, Queue, StoreResult, WebhookEndpoints,
@@ -158,6 +158,19 @@ impl WebhookEndpoints for Work {
             let mut listed: Vec<_> = of_app.cloned().collect();
             listed.sort_by_key(|endpoint| (endpoint.world.environment.as_str(), endpoint.id));
             listed
+        })
+    }
+
+    async fn failing(&mut self, limit: i64) -> StoreResult<Vec<Endpoint>> {
+        self.reading(|state| {
+            let rows = state.webhook_endpoints.iter().map(|row| &row.endpoint);
+            let failing = rows.filter(|endpoint| {
+                endpoint.failing_since.is_some() && endpoint.world.environment == Environment::Live
+            });
+            let mut failing: Vec<_> = failing.cloned().collect();
+            failing.sort_by_key(|endpoint| (endpoint.failing_since, endpoint.id.to_string()));
+            failing.truncate(usize::try_from(limit).unwrap_or_default());
+            failing
         })
     }
 

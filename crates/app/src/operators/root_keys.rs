@@ -1,0 +1,30 @@
+//! Whether the root keys can be used.
+
+use std::time::Duration;
+
+use vestry_domain::envelope::KeyPurpose;
+
+use crate::Service;
+
+/// How long a vault may take to respond.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// A root key that can be used.
+#[derive(Debug, Clone)]
+pub struct RootKeyStatus {
+    /// The kind of vault, such as `local`.
+    pub kind: &'static str,
+    /// The version that wraps new keys.
+    pub version: u32,
+}
+
+impl Service {
+    pub(super) async fn root_key_status(&self, purpose: KeyPurpose) -> Option<RootKeyStatus> {
+        let status = self.ports.vaults.of(purpose).status();
+        let status = tokio::time::timeout(PATIENCE, status).await.ok()?.ok()?;
+        Some(RootKeyStatus {
+            kind: status.kind,
+            version: status.primary_version,
+        })
+    }
+}
