@@ -6,9 +6,10 @@ from selenium import webdriver
 
 
 def chromium(profile):
-    """A headless browser with an empty profile and without background requests."""
+    """A headless browser with an empty profile and without background requests. It keeps the messages of its console."""
     options = webdriver.ChromeOptions()
     options.binary_location = os.environ["VESTRY_CHROMIUM"]
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     for argument in (
         "--headless=new",
         "--no-sandbox",

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::thread;
 
 use crate::arguments::Arguments;
-use crate::browser::{self, Chromium};
+use crate::browser::{self, Chromium, Looks, Programs};
 use crate::dev_server::{self, Built};
 use crate::failure::Failure;
 use crate::node::{self, Node};
@@ -105,10 +105,16 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     thread::scope(|scope| {
         let beside = scope.spawn(|| {
             api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All)?;
-            match &chromium {
-                Some(chromium) => browser::check(python, chromium, &binary),
-                None => Ok(()),
-            }
+            let (Some(chromium), Some(node)) = (&chromium, &node) else {
+                // Reported where they are prepared, or below.
+                return Ok(());
+            };
+            let programs = Programs {
+                python,
+                node,
+                chromium,
+            };
+            browser::check(programs, &binary, Looks::Usual)
         });
         let interop = match &node {
             Some(node) => interop::check(python, node, &binary, interop::A_THIRD),

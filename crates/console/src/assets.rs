@@ -18,9 +18,11 @@ files! {
     "console.css" "text/css; charset=utf-8",
     "copy.js" "text/javascript; charset=utf-8",
     "icons.svg" "image/svg+xml",
+    "live.js" "text/javascript; charset=utf-8",
     "mark-live.svg" "image/svg+xml",
     "mark.svg" "image/svg+xml",
     "passkeys.js" "text/javascript; charset=utf-8",
+    "shortcuts.js" "text/javascript; charset=utf-8",
 }
 
 /// The path of their directory.

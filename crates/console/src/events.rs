@@ -70,6 +70,13 @@ struct EventsPage {
     by_api: ByApi,
 }
 
+impl EventsPage {
+    /// Whether new events can appear on the page.
+    fn is_live(&self) -> bool {
+        !self.is_later_page && self.problem.is_none()
+    }
+}
+
 #[derive(Template)]
 #[template(path = "event.html")]
 struct OneEventPage {

@@ -57,12 +57,12 @@ impl Problems {
         if self.field.is_empty() {
             let (title, message) = (self.title, escaped(&self.message));
             return Safe(format!(
-                r#"<div class="summary" role="alert" tabindex="-1" id="errors" aria-labelledby="errors-title"><h2 id="errors-title">{title}</h2><p>{message}.</p></div>"#
+                r#"<div class="summary" role="alert" tabindex="-1" autofocus id="errors" aria-labelledby="errors-title"><h2 id="errors-title">{title}</h2><p>{message}.</p></div>"#
             ));
         }
         let (title, field, message) = (self.title, escaped(&self.field), escaped(&self.message));
         Safe(format!(
-            r##"<div class="summary" role="alert" tabindex="-1" id="errors" aria-labelledby="errors-title"><h2 id="errors-title">{title} Fix 1 field.</h2><ul><li><a href="#{field}">{message}</a></li></ul></div>"##
+            r##"<div class="summary" role="alert" tabindex="-1" autofocus id="errors" aria-labelledby="errors-title"><h2 id="errors-title">{title} Fix 1 field.</h2><ul><li><a href="#{field}">{message}</a></li></ul></div>"##
         ))
     }
 

@@ -11,7 +11,7 @@ use crate::{debian, process, project};
 
 /// Reported if Node is missing and must not be installed.
 pub const MISSING: Missing = Missing {
-    lanes: &["interop"],
+    lanes: &["interop", "browser"],
     remedy: "apt-get install nodejs npm (Node 20 or later)",
 };
 

@@ -95,6 +95,8 @@ struct WebhookPage {
     base: String,
     choices: Vec<Choice>,
     is_filtered: bool,
+    /// Whether the page begins with the newest delivery.
+    is_first_page: bool,
     deliveries: Vec<Delivery>,
     older: Option<String>,
     /// Why the filter was refused.
@@ -106,6 +108,13 @@ struct WebhookPage {
     may_change: bool,
     may_replay: bool,
     by_api: ByApi,
+}
+
+impl WebhookPage {
+    /// Whether new deliveries can appear on the page.
+    fn is_live(&self) -> bool {
+        self.is_first_page && self.problem.is_none()
+    }
 }
 
 fn optional<T: FromStr<Err = Invalid>>(
@@ -208,6 +217,7 @@ pub(super) async fn shown(
         base: path_of(inside, id),
         choices: wanted.choices(listed.endpoint.disabled.is_some()),
         is_filtered: !wanted.state.is_empty() || !wanted.event_id.is_empty(),
+        is_first_page: wanted.starting_after.is_empty(),
         older: last.map(|last| wanted.query(&wanted.state, Some(last))),
         submission: visit.new_submission(),
         may_test: inside.may(Action::TestWebhook),
