@@ -158,9 +158,9 @@ class Console:
         raise NoSuchElementException(f"no option {option} in {label}")
 
     def button(self, name):
-        """The first visible button or link in the content of the page whose text starts like that."""
+        """The first visible button in the content of the page whose text starts like that, or else the first such link."""
         words = f"starts-with(normalize-space(.), {_quoted(name)})"
-        found = self.driver.find_elements(By.XPATH, f"//main//button[{words}] | //main//a[{words}]")
+        found = [one for kind in ("button", "a") for one in self.driver.find_elements(By.XPATH, f"//main//{kind}[{words}]")]
         shown = [element for element in found if element.is_displayed()]
         if not shown:
             raise NoSuchElementException(f"no button or link {name} at {self.here()}")
@@ -169,10 +169,6 @@ class Console:
     def press(self, name):
         """Clicks a button or link, and waits for the page that follows."""
         self.follow(self.button(name).click)
-
-    def press_button(self, place):
-        """The same for the first button of a form in a part of the page."""
-        self.follow(self.find(f"{place} button[type=submit]").click)
 
     def press_keys(self, *names):
         """Presses keys one after another: names of `Keys`, such as `Tab`, or text."""

@@ -134,8 +134,11 @@ class Objects(dict):
         """The id of the newest event in the log."""
         return self.soon(lambda: self.service.get("/v1/events", order="desc", limit=10)["events"])[0]["id"]
 
-    def newest_delivery(self):
-        return self.soon(lambda: self.operate("webhook", "deliveries", self["app"], self["hook"])["deliveries"])[0]["id"]
+    def last_position(self):
+        """The position in the log of the last event that was sent to the endpoint."""
+        sent = self.operate("webhook", "deliveries", self["app"], self["hook"])["deliveries"]
+        # Those of one second are in no order.
+        return max(one["position"] for one in sent)
 
     def new_user(self, newest):
         """Creates a user, and waits until something new is there."""
@@ -176,19 +179,13 @@ PAGES = {
     "/join": ["/join?token=unknown"],
     "/step-up": ["/step-up"],
     "/me": ["/me"],
-    "/me/password": ["/me/password"],
-    "/me/totp": ["/me/totp"],
-    "/me/totp/verify": ["/me/totp/verify"],
-    "/me/totp/remove": ["/me/totp/remove"],
-    "/me/passkeys": ["/me/passkeys"],
-    "/me/passkeys/remove": ["/me/passkeys/remove"],
-    "/me/sessions/end": ["/me/sessions/end"],
     "/apps/new": ["/apps/new"],
     "/operators": ["/operators"],
     "/operators/invite": ["/operators/invite"],
     "/operators/invitations/{id}/withdraw": ["/operators/invitations/{invitation}/withdraw"],
     "/operators/{id}": ["/operators/{operator}", "/operators/{self}"],
     "/operators/{id}/{action}": [f"/operators/{{operator}}/{act}" for act in ("reset", "unlock", "disable", "remove")],
+    "/deployment": ["/deployment"],
     "/management-keys": ["/management-keys"],
     "/management-keys/new": ["/management-keys/new"],
     "/management-keys/{id}/revoke": ["/management-keys/{management_key}/revoke"],
@@ -210,21 +207,17 @@ PAGES = {
     "/{app}/{environment}/messages": [f"{HERE}/messages", f"{HERE}/messages?to=unknown@example.com", "/{empty}/test/messages"],
     "/{app}/{environment}/messages/clear": [f"{HERE}/messages/clear"],
     "/{app}/{environment}/clock": [f"{HERE}/clock"],
-    "/{app}/{environment}/clock/{id}": [f"{HERE}/clock/advance"],
     "/{app}/{environment}/methods": [f"{HERE}/methods", f"{EMPTY}/methods"],
     "/{app}/{environment}/providers": [f"{HERE}/providers"],
     "/{app}/{environment}/providers/{id}": [f"{HERE}/providers/{name}" for name in ("kestrel", "google", "apple", "microsoft")],
-    "/{app}/{environment}/providers/{id}/check": [f"{HERE}/providers/kestrel/check"],
     "/{app}/{environment}/providers/{id}/remove": [f"{HERE}/providers/kestrel/remove"],
     "/{app}/{environment}/redirect-urls": [
         f"{HERE}/redirect-urls",
         f"{HERE}/redirect-urls?check=https://app.example.com/in&kind=login",
         f"{EMPTY}/redirect-urls",
     ],
-    "/{app}/{environment}/redirect-urls/{id}/default": [f"{HERE}/redirect-urls/{{url}}/default"],
     "/{app}/{environment}/redirect-urls/{id}/remove": [f"{HERE}/redirect-urls/{{url}}/remove"],
     "/{app}/{environment}/settings": [f"{HERE}/settings"],
-    "/{app}/{environment}/settings/review": [f"{LIVE}/settings/review"],
     "/{app}/{environment}/audit": [f"{HERE}/audit", f"{EMPTY}/audit"],
     "/{app}/{environment}/events": [f"{HERE}/events", f"{HERE}/events?q={{user}}&types=user.created", f"{HERE}/events?q=-", f"{EMPTY}/events"],
     "/{app}/{environment}/events/{id}": [f"{HERE}/events/{{event}}"],
@@ -241,11 +234,25 @@ PAGES = {
     "/{app}/{environment}/webhooks/{id}/test": [f"{HERE}/webhooks/{{hook}}/test"],
     "/{app}/{environment}/webhooks/{id}/enable": [f"{HERE}/webhooks/{{disabled}}/enable"],
     "/{app}/{environment}/webhooks/{id}/disable": [f"{HERE}/webhooks/{{hook}}/disable"],
-    "/{app}/{environment}/webhooks/{id}/replay": [f"{HERE}/webhooks/{{hook}}/replay"],
     "/{app}/{environment}/webhooks/{id}/deliveries/{delivery}": [
         f"{HERE}/webhooks/{{hook}}/deliveries/{{delivery}}",
         f"{HERE}/webhooks/{{failing}}/deliveries/{{failed}}",
     ],
+}
+# Where a form was sent to: they show the page of the form, which is opened above.
+AGAIN = {
+    "/me/password": ["/me/password"],
+    "/me/totp": ["/me/totp"],
+    "/me/totp/verify": ["/me/totp/verify"],
+    "/me/totp/remove": ["/me/totp/remove"],
+    "/me/passkeys": ["/me/passkeys"],
+    "/me/passkeys/remove": ["/me/passkeys/remove"],
+    "/me/sessions/end": ["/me/sessions/end"],
+    "/{app}/{environment}/clock/{id}": [f"{HERE}/clock/advance"],
+    "/{app}/{environment}/providers/{id}/check": [f"{HERE}/providers/kestrel/check"],
+    "/{app}/{environment}/redirect-urls/{id}/default": [f"{HERE}/redirect-urls/{{url}}/default"],
+    "/{app}/{environment}/settings/review": [f"{LIVE}/settings/review"],
+    "/{app}/{environment}/webhooks/{id}/replay": [f"{HERE}/webhooks/{{hook}}/replay"],
     "/{app}/{environment}/webhooks/{id}/deliveries/{delivery}/replay": [f"{HERE}/webhooks/{{hook}}/deliveries/{{delivery}}/replay"],
 }
 # Shown to strangers; the operator is signed in while all others are opened.
