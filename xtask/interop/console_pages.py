@@ -190,6 +190,7 @@ PAGES = {
     "/management-keys/new": ["/management-keys/new"],
     "/management-keys/{id}/revoke": ["/management-keys/{management_key}/revoke"],
     "/{app}/{environment}/": [f"{HERE}/", f"{EMPTY}/"],
+    "/{app}/{environment}/quick-start": [f"{HERE}/quick-start", f"{EMPTY}/quick-start"],
     "/{app}/{environment}/users": [f"{HERE}/users", f"{HERE}/users?q=unknown@example.com", f"{EMPTY}/users"],
     "/{app}/{environment}/users/{id}": [
         f"{HERE}/users/{{user}}",

@@ -128,6 +128,7 @@ pub(crate) fn check(programs: Programs<'_>, binary: &Path, looks: Looks) -> Resu
         run("passkeys.py"),
         run("oauth.py"),
         run("reference.py"),
+        run("console_journey.py"),
         run("console.py"),
     ];
     server.stop()?;

@@ -38,10 +38,12 @@ const EVENTS: &[(&str, u32)] = &[
 
 /// Nightly tests of restricted keys, operators and the management API, with their rounds.
 const OPERATORS: &[(&str, u32)] = &[
+    ("cn_a1", 500),
     ("cn_c1", 1_000),
     ("cn_k1", 200),
     ("cn_p1", 5_000),
     ("cn_r1", 10),
+    ("cn_r2", 500),
 ];
 
 /// The variable for the number of account histories on the fakes; a fiftieth of them runs over HTTP on each store.

@@ -1,7 +1,9 @@
 //! Operators in a browser: joining, signing in, the second factor, and what protects their forms (OPR-2 to OPR-10, CON-2 to CON-4). Forms
 //! are sent as a browser without scripts does (CON-10).
 
+mod attacks;
 mod company;
+mod races;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -23,7 +25,7 @@ use vestry_domain::totp;
 use vestry_domain::{Environment, Secret, World};
 use vestry_ports::store::Store;
 
-use crate::harness::{Api, CONSOLE, Options, Raw, START, on_both};
+use crate::harness::{Api, CONSOLE, Connection, Listening, Options, Raw, START, on_both};
 
 on_both! { behind_a_proxy;
     an_owner_joins_and_signs_in
@@ -64,8 +66,10 @@ fn behind_a_proxy() -> Options {
 const PASSWORD: &str = "violet-harbour-77-lantern";
 
 /// A browser with its cookies.
+#[derive(Clone)]
 pub(crate) struct Browser<'a> {
     api: &'a Api,
+    port: u16,
     cookies: BTreeMap<String, String>,
     site: &'static str,
     /// What the proxy reports as the client address.
@@ -126,6 +130,7 @@ impl<'a> Browser<'a> {
     pub(crate) fn new(api: &'a Api) -> Self {
         Self {
             api,
+            port: api.port(),
             cookies: BTreeMap::new(),
             site: "same-origin",
             from: "192.0.2.7".to_owned(),
@@ -139,7 +144,30 @@ impl<'a> Browser<'a> {
         }
     }
 
+    /// The same browser, whose requests go to another process.
+    fn at(&self, process: &Listening) -> Self {
+        Self {
+            port: process.port(),
+            ..self.clone()
+        }
+    }
+
     async fn send(&mut self, method: &str, path: &str, form: Option<&[(&str, &str)]>) -> Page {
+        let head = format!(
+            "Host: console.example.com\r\nSec-Fetch-Site: {}\r\n",
+            self.site
+        );
+        self.send_with(method, path, &head, form).await
+    }
+
+    /// The same with other header lines about the origin.
+    async fn send_with(
+        &mut self,
+        method: &str,
+        path: &str,
+        head: &str,
+        form: Option<&[(&str, &str)]>,
+    ) -> Page {
         let body = form.map(encoded).unwrap_or_default();
         let cookies = self
             .cookies
@@ -147,13 +175,12 @@ impl<'a> Browser<'a> {
             .map(|(name, value)| format!("{name}={value}"));
         let cookies = cookies.collect::<Vec<_>>().join("; ");
         let request = format!(
-            "{method} {path} HTTP/1.1\r\nHost: console.example.com\r\nCookie: {cookies}\r\nSec-Fetch-Site: {}\r\n\
+            "{method} {path} HTTP/1.1\r\n{head}Cookie: {cookies}\r\n\
              X-Forwarded-For: {}\r\nUser-Agent: Browser/1\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n\r\n{body}",
-            self.site,
             self.from,
             body.len(),
         );
-        let mut connection = self.api.connect().await;
+        let mut connection = Connection::to(self.port).await;
         connection.send(request.as_bytes()).await;
         let Raw {
             status,

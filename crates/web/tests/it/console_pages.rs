@@ -55,7 +55,7 @@ pub(crate) fn secret(page: &Page, prefix: &str) -> String {
     secret
 }
 
-async fn keys(api: &Api, environment: Environment) -> Vec<(ApiKeyId, String, bool)> {
+pub(crate) async fn keys(api: &Api, environment: Environment) -> Vec<(ApiKeyId, String, bool)> {
     let world = World::new(api.app.id, environment);
     let keys = api.service.list_api_keys(Principal::cli(), world.into());
     let keys = keys.await.unwrap().into_iter();
@@ -778,7 +778,7 @@ async fn of_two_saves_one_wins(api: &Api) {
 }
 
 /// Sends the form of a review.
-async fn save(browser: &mut Browser<'_>, list: &str, page: &Page) -> Page {
+pub(crate) async fn save(browser: &mut Browser<'_>, list: &str, page: &Page) -> Page {
     let (base, changes) = (
         unescaped(page.field("base")),
         unescaped(page.field("changes")),
