@@ -2,6 +2,8 @@
 (CON-1, CON-9, CON-22, CON-23). Then the ways around scripts, mice and waiting; see console_ways.py."""
 
 import os
+import pathlib
+import re
 import threading
 import traceback
 
@@ -53,6 +55,7 @@ FORMS = [
     ("/{app}/test/users/{user}/delete", {"Type the user’s id": "user_"}, "Delete user", 400),
     ("/{app}/test/redirect-urls", {}, "Add redirect URL", 400),
     ("/operators/invite", {"Email": "{look}@example.com", "Viewer": True, "All Apps": True}, "Create invitation", 200),
+    ("/me", {}, "Add authenticator app", 200),
     ("/apps/new", {"Name": ""}, "Create App", 400),
 ]
 # Buttons and what they open, by the narrowest window in which they are shown.
@@ -159,6 +162,13 @@ def covers_every_route(check):
     check.that(len(listed) > 50, f"{len(listed)} routes are found")
 
 
+def every_picture_exists(check):
+    root = pathlib.Path(__file__).parents[2]
+    for page in ("README.md", "docs/console.md"):
+        for picture in re.findall(r'[("](\S+\.png)[)"]', (root / page).read_text(encoding="utf-8")):
+            check.that((root / page).parent.joinpath(picture).exists(), f"{page}: there is a picture {picture}")
+
+
 def beside(check, *works):
     """Runs functions in threads: half of the time, a browser waits for the service."""
 
@@ -179,6 +189,7 @@ def main():
     check = Check("console", "selenium")
     check.also(JavaScript.version("axe-core"))
     covers_every_route(check)
+    every_picture_exists(check)
     objects = Objects(Service())
     looks = ALL if os.environ.get("VESTRY_CONSOLE_LOOKS") == "all" else USUAL
     with console() as browser:

@@ -13,6 +13,7 @@ from service import Service
 PICTURES = {
     "overview": "{app}/test/",
     "apps": "",
+    "quick-start": "{app}/test/quick-start",
     "users": "{app}/test/users",
     "user": "{app}/test/users/{user}",
     "wallets": "{app}/test/wallets",
@@ -30,6 +31,7 @@ PICTURES = {
     "settings": "{app}/test/settings",
     "operators": "operators",
     "management-keys": "management-keys",
+    "deployment": "deployment",
     "account": "me",
 }
 PEOPLE = ["Marit Solheim", "Jonas Weber", "Amara Okafor", "Elif Şahin", "Tomás Rivera", "Yuki Tanaka", "Ines Duarte", "Piotr Nowak"]
@@ -150,6 +152,7 @@ def main():
     total = 0
     with console() as browser:
         browser.sign_in()
+        browser.driver.execute_cdp_cmd("Emulation.setScrollbarsHidden", {"hidden": True})
         for name, path in PICTURES.items():
             for theme in ("light", "dark") if name == "overview" else ("light",):
                 browser.looks_like(WIDE, theme, motion=False)
