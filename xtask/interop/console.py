@@ -207,9 +207,8 @@ def main():
             browser.sign_in()
             console_ways.walk(check, browser, objects)
 
-    for first in range(0, len(looks), 2):
-        beside(check, *(lambda look=look: walk(look) for look in looks[first : first + 2]))
-    beside(check, ways)
+    beside(check, ways, *(lambda look=look: walk(look) for look in looks[:2]))
+    beside(check, *(lambda look=look: walk(look) for look in looks[2:]))
     check.end()
 
 

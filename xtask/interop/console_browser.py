@@ -15,7 +15,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from chromium import chromium
 
-PATIENCE = 30
+PATIENCE = 60
 WIDE, NARROW = 1280, 390
 HEIGHTS = {WIDE: 800, NARROW: 844}
 
@@ -38,6 +38,7 @@ class Console:
         with open(os.environ["VESTRY_DEV_JSON"], encoding="utf-8") as file:
             self.ready = json.load(file)
         self.driver = driver
+        driver.set_script_timeout(PATIENCE)
         link = urlsplit(self.ready["console_url"])
         self.origin = f"{link.scheme}://{link.netloc}"
 

@@ -116,7 +116,7 @@ class Journey:
 
         def code():
             self.browser.driver.refresh()
-            shown = [one.text for one in self.browser.all("main code") if one.text.isdigit() and len(one.text) == 6]
+            shown = [one.text for one in self.browser.all("main summary .mono") if one.text.isdigit() and len(one.text) == 6]
             return shown and shown[0]
 
         return self.browser.until(code)

@@ -10,7 +10,7 @@ import time
 from service import Service
 
 ROUTES = pathlib.Path(__file__).parents[2] / "crates/console/src/lib.rs"
-PATIENCE = 30
+PATIENCE = 60
 # Each of these once made a page too wide or was taken for markup.
 FIRST_NAME = "Wolfeschlegelsteinhausenbergerdorff-Nguyễn-Æthelflæd"
 LAST_NAME = "<b>O'Brien</b> & “Şahin” مُحَمَّد 家族 👩‍👩‍👧"
