@@ -1,33 +1,24 @@
 //! Company sign-in: away to the provider, and back.
 
 use actix_web::HttpResponse;
-use actix_web::http::StatusCode;
 use actix_web::web::Query;
-use askama::Template;
 use serde::Deserialize;
 use vestry_app::identity::oauth::Callback;
 use vestry_domain::Secret;
 
 use crate::form::{Posted, Unread};
-use crate::frame::Outer;
-use crate::page::{self, page, safe_return};
+use crate::leave::leave as leave_to;
+use crate::page::{self, safe_return};
 use crate::sign_in::{begin, form, message};
 use crate::visit::Visit;
 
 /// One text for every failure and everyone who is not admitted (OPR-8).
 const REFUSED: &str =
     "You could not be signed in with your company account. Try again, or sign in another way.";
+const TITLE: &str = "Company sign-in";
+const PROVIDER: &str = "your company’s sign-in";
 /// Length in bytes up to which the page to return to is stored.
 const MAX_RETURN: usize = 1024;
-
-/// A page that leads to the provider, because a redirect would not get there: browsers apply `form-action` to the redirects of a form too
-/// (CSP Level 3, section 6.4.1). To allow the provider's origin would not be enough. Many providers redirect to other hosts.
-#[derive(Template)]
-#[template(path = "company.html")]
-struct LeavePage<'a> {
-    outer: Outer,
-    url: &'a str,
-}
 
 /// The query that the provider sends the browser back with.
 #[derive(Deserialize)]
@@ -54,19 +45,13 @@ pub(crate) async fn leave(visit: Visit, Posted(posted): Posted) -> HttpResponse 
             .await
     });
     match begun.await {
-        Ok(url) => {
-            let template = LeavePage {
-                outer: Outer::of(&visit),
-                url: &url,
-            };
-            page(&visit, StatusCode::OK, &template)
-        }
+        Ok(url) => leave_to(&visit, TITLE, PROVIDER, &url),
         Err(error) => page::refused(&visit, error.into()),
     }
 }
 
-/// `GET sign-in/company/callback`: the one page that acts on a GET (CON-4), because that is how providers send browsers back. The state can
-/// be used once, by the browser that began.
+/// `GET sign-in/company/callback`: acts on a GET (CON-4), because that is how providers send browsers back. The state can be used once, by
+/// the browser that began.
 pub(crate) async fn come_back(visit: Visit, Query(returned): Query<Returned>) -> HttpResponse {
     let callback = Callback {
         state: returned.state.map(Secret::new),

@@ -25,6 +25,7 @@ mod handler;
 mod join;
 mod json;
 mod keys;
+mod leave;
 mod management_keys;
 mod me;
 mod messages;
@@ -55,6 +56,7 @@ use actix_web::web::{self, Data, ServiceConfig};
 use vestry_edge::CONSOLE;
 
 use handler::Early;
+use providers::trial;
 
 /// The settings of the console.
 #[derive(Debug, Clone)]
@@ -178,6 +180,8 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/providers/{id}", post().to(Early(providers::save)))
                     .route("/providers/{id}/check", get().to(Early(providers::show)))
                     .route("/providers/{id}/check", post().to(Early(providers::check)))
+                    .route("/providers/{id}/trial", get().to(Early(trial::come_back)))
+                    .route("/providers/{id}/trial", post().to(Early(trial::begin)))
                     .route(
                         "/providers/{id}/remove",
                         get().to(Early(providers::confirm_removal)),

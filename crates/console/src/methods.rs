@@ -28,6 +28,9 @@ const SIGN_IN: (&str, &str) = ("settings#sign-in", "Settings");
 const DOMAINS: (&str, &str) = ("settings#passkeys", "Settings");
 const LIMITS: (&str, &str) = ("settings#limits", "Settings");
 
+/// The calls of the built-in provider.
+const TEST_PROVIDER: &str = "oauth/test";
+
 /// Whether a method can be used, with its configuration or the missing part of it.
 enum Found {
     On(String),
@@ -88,6 +91,7 @@ struct ProviderRow {
     tone: &'static str,
     state: &'static str,
     configuration: &'static str,
+    may_try: bool,
 }
 
 #[derive(Template)]
@@ -97,6 +101,7 @@ struct MethodsPage {
     methods: Vec<Method>,
     providers: Vec<ProviderRow>,
     may_change: bool,
+    may_try: bool,
     by_api: ByApi,
 }
 
@@ -125,8 +130,9 @@ pub(crate) async fn list(visit: Visit, address: Path<Address>) -> Shown {
     };
     let template = MethodsPage {
         methods: given.methods(),
-        providers: provider_rows(&known),
+        providers: provider_rows(&inside, &known),
         may_change: inside.may(Action::SetProvider),
+        may_try: inside.may(Action::TryProvider),
         by_api: by_api(&inside),
         frame: inside.frame(&visit, METHODS),
     };
@@ -163,7 +169,7 @@ impl Given<'_> {
         if self.is_test {
             methods.push(Method {
                 name: "Test provider",
-                calls: "oauth/test",
+                calls: TEST_PROVIDER,
                 found: Found::On("Built in; calls no network".to_owned()),
                 limits: String::new(),
                 change: NOWHERE,
@@ -319,18 +325,21 @@ fn by_api(inside: &Inside) -> ByApi {
 }
 
 /// Every connection and, after them, the well-known providers without one.
-fn provider_rows(known: &[ListedConnection]) -> Vec<ProviderRow> {
+fn provider_rows(inside: &Inside, known: &[ListedConnection]) -> Vec<ProviderRow> {
     let connected = |kind: &ProviderKind| {
         let mut known = known.iter();
         known.any(|one| one.connection.name.as_str() == kind.as_str())
     };
     let others = WELL_KNOWN.into_iter().filter(|kind| !connected(kind));
     let others = others.filter_map(|kind| ProviderName::parse(kind.as_str()).ok());
-    let rows = known.iter().map(|one| row(&one.connection.name, Some(one)));
-    rows.chain(others.map(|name| row(&name, None))).collect()
+    let rows = known
+        .iter()
+        .map(|one| row(inside, &one.connection.name, Some(one)));
+    rows.chain(others.map(|name| row(inside, &name, None)))
+        .collect()
 }
 
-fn row(name: &ProviderName, known: Option<&ListedConnection>) -> ProviderRow {
+fn row(inside: &Inside, name: &ProviderName, known: Option<&ListedConnection>) -> ProviderRow {
     let (tone, state) = providers::state(known);
     ProviderRow {
         name: name.to_string(),
@@ -343,5 +352,6 @@ fn row(name: &ProviderName, known: Option<&ListedConnection>) -> ProviderRow {
             Some(known) if known.secret.is_none() => "Missing: client secret",
             Some(_) => "Client id and secret set",
         },
+        may_try: providers::may_try(inside, known),
     }
 }

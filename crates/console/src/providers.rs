@@ -1,6 +1,7 @@
 //! One identity provider: its connection, the callback URL to register, a check, and removal. The client secret is never shown.
 
 mod fields;
+pub(crate) mod trial;
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
@@ -139,6 +140,8 @@ struct ProviderPage {
     facts: Vec<(&'static str, String)>,
     may_change: bool,
     may_check: bool,
+    /// Whether the provider can be tried out.
+    may_try: bool,
     may_remove: bool,
     input: Input,
     /// Whether a refused form had a client secret, which has to be typed again.
@@ -208,6 +211,12 @@ pub(crate) const fn state(known: Option<&ListedConnection>) -> (&'static str, &'
         Some(known) if known.secret.is_none() => ("warn", "Incomplete"),
         Some(_) => ("ok", "On"),
     }
+}
+
+/// Whether pages offer to try a provider out. What an incomplete one lacks is its state.
+pub(crate) fn may_try(inside: &Inside, known: Option<&ListedConnection>) -> bool {
+    let is_complete = known.is_some_and(|known| known.secret.is_some());
+    is_complete && inside.may(Action::TryProvider)
 }
 
 /// What a connection was when its form was filled, to see whether it has changed since. Each change increases the time.
@@ -292,6 +301,7 @@ fn show_page(
         facts: known.as_ref().map_or_else(Vec::new, facts),
         may_change: inside.may(Action::SetProvider),
         may_check: inside.may(Action::CheckProvider) && known.is_some(),
+        may_try: may_try(inside, known.as_ref()),
         may_remove: inside.may(Action::RemoveProvider) && known.is_some(),
         input: filled.input.or(stored).unwrap_or_default(),
         has_lost_secret: filled.has_lost_secret,

@@ -818,6 +818,7 @@ impl Samples {
             caller_state: self.caller_state(),
             begun_from: self.coin().then(|| "2001:db8::/64".to_owned()),
             test_grant: None,
+            trial: self.coin().then(|| self.id(begun_at)),
             expires_at: begun_at + Seconds(600),
         }
     }

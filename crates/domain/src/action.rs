@@ -137,7 +137,7 @@ actions! {
     ConfigRead nothing { ReadConfig }
     ConfigWrite nothing { ApplyConfig }
     cli nothing {
-        ImportUsers ExportUsers
+        ImportUsers ExportUsers TryProvider
         ReadManagementKeys CreateManagementKey RevokeManagementKey
         ManageOwners ReadDeploymentEvents
         AcknowledgeFinding PruneAuditLog
@@ -222,6 +222,7 @@ impl Action {
             | Self::RevokeSigningKey
             | Self::SetProvider
             | Self::CheckProvider
+            | Self::TryProvider
             | Self::RemoveProvider
             | Self::AddRedirectUrl
             | Self::UpdateRedirectUrl

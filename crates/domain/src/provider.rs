@@ -17,7 +17,7 @@ pub use flow::{
     FLOW_LIFETIME, Flow, FlowSecrets, Pending, SignInFailure, TOKEN_LIFETIME, TestGrant,
     browser_cookie, browser_token, code_challenge, code_verifier, nonce, redirect_token, state,
 };
-pub use identity::{EmailClaims, ProvenIdentity, ProviderLink, ProviderTokens};
+pub use identity::{EmailClaims, EmailStanding, ProvenIdentity, ProviderLink, ProviderTokens};
 
 /// Maximum number of identity providers in one environment.
 pub const MAX_PROVIDERS: usize = 50;

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use vestry_domain::provider::{Connection, ProvenIdentity, ProviderTokens};
+use vestry_domain::provider::{Connection, EmailStanding, ProvenIdentity, ProviderTokens};
 use vestry_domain::{Secret, Timestamp};
 use vestry_port_macro::port;
 
@@ -55,6 +55,17 @@ pub struct Exchanged {
     pub identity: ProvenIdentity,
     /// The tokens that the provider issued for its own API; callers discard them unless the App wants them (O-12).
     pub tokens: ProviderTokens,
+    /// The basis of the identity.
+    pub evidence: Evidence,
+}
+
+/// The basis of an identity, shown to operators who try a connection out.
+#[derive(Debug, Clone)]
+pub struct Evidence {
+    /// The names of the provider's claims about the person.
+    pub claims: Vec<String>,
+    /// Why the address counts as verified, or does not.
+    pub email: EmailStanding,
 }
 
 /// The reason that a provider call failed. No variant contains an address, code, token or response of the provider.

@@ -687,6 +687,8 @@ CREATE TABLE oauth_flows (
     caller_state TEXT,
     -- Client address that the start was counted for, until the sign-in is finished.
     begun_from TEXT,
+    -- Operator's session that tries the provider out. Such a flow signs no user in.
+    trial_session_id TEXT,
     CONSTRAINT oauth_flows_app_id_environment_state_hash_key PRIMARY KEY (app_id, environment, state_hash)
 );
 CREATE INDEX oauth_flows_expires_at_idx ON oauth_flows (expires_at);

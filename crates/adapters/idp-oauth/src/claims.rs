@@ -1,5 +1,7 @@
 //! The claims of an id token, and their validation (OpenID Connect Core 3.1.3.7).
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Number, Value};
 use vestry_domain::Timestamp;
 use vestry_domain::timestamp::Seconds;
@@ -12,6 +14,23 @@ const SKEW: Seconds = Seconds(60);
 const OLDEST: Seconds = Seconds(600);
 /// Maximum length of a subject in bytes (OpenID Connect Core 2).
 const MAX_SUBJECT: usize = 255;
+/// Claims about the token, not about the person.
+const ABOUT_THE_TOKEN: [&str; 12] = [
+    "at_hash",
+    "aud",
+    "auth_time",
+    "azp",
+    "c_hash",
+    "exp",
+    "iat",
+    "iss",
+    "jti",
+    "nbf",
+    "nonce",
+    "s_hash",
+];
+/// Maximum number and length of claim names that are shown.
+const SHOWN: (usize, usize) = (50, 64);
 
 /// The expected values of a token's claims.
 pub(crate) struct Expected<'a> {
@@ -129,6 +148,16 @@ impl Claims {
             Some(_) => Err(name),
         }
     }
+}
+
+/// Returns the names of claims about the person, sorted. There can be any number of them, of any length.
+pub(crate) fn names_in<'a>(sets: impl IntoIterator<Item = &'a Claims>) -> Vec<String> {
+    let (count, length) = SHOWN;
+    let names = sets.into_iter().flat_map(|claims| claims.0.keys());
+    let names = names.map(String::as_str);
+    let names = names.filter(|name| !ABOUT_THE_TOKEN.contains(name) && name.len() <= length);
+    let names: BTreeSet<_> = names.collect();
+    names.into_iter().take(count).map(str::to_owned).collect()
 }
 
 /// Returns the seconds of a number without their fraction. Numbers beyond 64 bits are clamped.

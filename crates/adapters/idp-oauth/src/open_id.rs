@@ -6,10 +6,10 @@ use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::Secret;
 use vestry_domain::provider::{Connection, EmailClaims, ProvenIdentity};
-use vestry_ports::identity_providers::{Grant, ProviderFault};
+use vestry_ports::identity_providers::{Evidence, Grant, ProviderFault};
 
 use crate::cache::Cache;
-use crate::claims::{Claims, Expected};
+use crate::claims::{Claims, Expected, names_in};
 use crate::endpoints::Endpoints;
 use crate::exchange::Issued;
 use crate::fetch::{Document, Fetcher};
@@ -32,12 +32,12 @@ pub(crate) struct Believer<'a> {
 }
 
 impl Believer<'_> {
-    /// Returns the identity for the tokens that a code was exchanged for.
+    /// Returns the identity for the tokens that a code was exchanged for, and its basis.
     pub(crate) async fn identity(
         &self,
         issued: &Issued,
         grant: Grant<'_>,
-    ) -> Result<ProvenIdentity, ProviderFault> {
+    ) -> Result<(ProvenIdentity, Evidence), ProviderFault> {
         let id_token = issued.id_token.as_ref();
         let id_token = id_token.ok_or(ProviderFault::Invalid("there is no id token"))?;
         let claims = self.claims(id_token, grant).await?;
@@ -54,15 +54,20 @@ impl Believer<'_> {
             let text = claims.text(name).or_else(|| further.as_ref()?.text(name));
             text.map(str::to_owned)
         };
-        Ok(ProvenIdentity {
+        let evidence = Evidence {
+            claims: names_in([&claims].into_iter().chain(&further)),
+            email: email.standing(self.connection.kind(), &self.connection.settings),
+        };
+        let identity = ProvenIdentity {
             issuer: claims.text("iss").unwrap_or_default().to_owned(),
             subject: claims.subject().map_err(ProviderFault::Invalid)?.to_owned(),
-            email_verified: email.are_proof(self.connection.kind(), &self.connection.settings),
+            email_verified: evidence.email.is_proof(),
             email: email.email,
             name: text("name"),
             given_name: text("given_name").or(named.first),
             family_name: text("family_name").or(named.last),
-        })
+        };
+        Ok((identity, evidence))
     }
 
     /// Returns the claims of a token after all checks.

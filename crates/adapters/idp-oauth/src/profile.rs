@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 use url::Url;
 use vestry_domain::provider::{Connection, EmailClaims, ProvenIdentity};
 use vestry_domain::{Secret, number};
-use vestry_ports::identity_providers::ProviderFault;
+use vestry_ports::identity_providers::{Evidence, ProviderFault};
 
-use crate::claims::Claims;
+use crate::claims::{Claims, names_in};
 use crate::endpoints::Endpoints;
 use crate::fetch::{Document, Fetcher, NoAnswer};
 use crate::known::{EmailSource, Plain};
@@ -28,7 +28,7 @@ pub(crate) async fn identity(
     endpoints: &Endpoints,
     connection: &Connection,
     token: &Secret<String>,
-) -> Result<ProvenIdentity, ProviderFault> {
+) -> Result<(ProvenIdentity, Evidence), ProviderFault> {
     let url = endpoints.userinfo.as_ref();
     let url = url.ok_or(ProviderFault::Misconfigured(
         "the userinfo endpoint is missing",
@@ -47,15 +47,20 @@ pub(crate) async fn identity(
         },
         EmailSource::ListBelow(segment) => primary(fetcher, below(url, segment), token).await?,
     };
-    Ok(ProvenIdentity {
+    let evidence = Evidence {
+        claims: names_in([&profile]),
+        email: email.standing(connection.kind(), &connection.settings),
+    };
+    let identity = ProvenIdentity {
         issuer: connection.name.as_str().to_owned(),
         subject,
-        email_verified: email.are_proof(connection.kind(), &connection.settings),
+        email_verified: evidence.email.is_proof(),
         email: email.email,
         name: profile.text(known.name).map(str::to_owned),
         given_name: None,
         family_name: None,
-    })
+    };
+    Ok((identity, evidence))
 }
 
 /// Returns `id`, a number or a text of digits. Names and addresses can change owners; the id cannot.

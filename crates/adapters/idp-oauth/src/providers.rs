@@ -227,7 +227,7 @@ impl IdentityProviders for OauthProviders {
         let (fetcher, endpoints) = (&self.fetcher, &way.endpoints);
         let client_id = &connection.client_id;
         let issued = exchange::exchange(fetcher, endpoints, client_id, &secret, grant).await?;
-        let identity = match way.speaks {
+        let (identity, evidence) = match way.speaks {
             Speaks::Plain(plain) => {
                 let token = &issued.tokens.access_token;
                 profile::identity(fetcher, plain, endpoints, connection, token).await?
@@ -246,6 +246,7 @@ impl IdentityProviders for OauthProviders {
         Ok(Exchanged {
             identity,
             tokens: issued.tokens,
+            evidence,
         })
     }
 }

@@ -644,6 +644,7 @@ diesel::table! {
         code_challenge -> Nullable<Binary>,
         caller_state -> Nullable<Text>,
         begun_from -> Nullable<Text>,
+        trial_session_id -> Nullable<Text>,
     }
 }
 

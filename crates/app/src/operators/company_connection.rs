@@ -91,16 +91,10 @@ impl Service {
         })
     }
 
-    /// The URL at which the provider sends browsers back. Built from the console's own URL alone (attack 15).
+    /// The URL at which the provider sends browsers back.
     pub(super) fn company_callback_url(&self) -> Result<String, Refusal> {
-        let console = self.settings.console.as_ref();
-        let console = console.ok_or(Refusal::NotNow(
-            "set console.base_url first, so that the provider can send browsers back to the console",
-        ))?;
-        Ok(format!(
-            "{}/console/sign-in/{NAME}/callback",
-            console.origin
-        ))
+        let origin = self.console_origin()?;
+        Ok(format!("{origin}/console/sign-in/{NAME}/callback"))
     }
 }
 

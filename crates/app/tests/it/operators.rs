@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use vestry_app::audit::ListChanges;
 use vestry_app::delivery::events::ListEvents;
+use vestry_app::identity::oauth::Callback;
 use vestry_app::identity::sessions::ListSessions;
 use vestry_app::identity::users::{SearchUsers, UpdateUser};
 use vestry_app::operators::{
@@ -166,6 +167,13 @@ fn use_cases() -> Vec<UseCase> {
         };
         CheckProvider World |c| async {
             c.service.check_provider_connection(&c.by, c.world, &"github".parse().unwrap()).await
+        };
+        TryProvider World |c| async {
+            c.service.begin_provider_trial(&c.caller, c.id(), &"github".parse().unwrap()).await
+        };
+        TryProvider World |c| async {
+            let name = "github".parse().unwrap();
+            c.service.finish_provider_trial(&c.caller, c.id(), &name, Callback::default()).await
         };
         ReadStatus Deployment |c| c.service.deployment_status(&c.by);
         WeakenSettings App |c| async {

@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 
 use vestry_domain::Secret;
-use vestry_domain::provider::{Connection, ProvenIdentity, ProviderTokens, code_challenge};
+use vestry_domain::provider::{
+    Connection, EmailStanding, ProvenIdentity, ProviderTokens, code_challenge,
+};
 use vestry_ports::identity_providers::{
-    AuthorizationRequest, CheckedPart, Exchanged, Grant, IdentityProviders, ProviderAccess,
-    ProviderFault, ProviderPart,
+    AuthorizationRequest, CheckedPart, Evidence, Exchanged, Grant, IdentityProviders,
+    ProviderAccess, ProviderFault, ProviderPart,
 };
 use vestry_ports::port;
 
@@ -126,6 +128,13 @@ impl IdentityProviders for FakeProviders {
             tokens: ProviderTokens {
                 access_token: Secret::new(format!("access-of-{subject}")),
                 refresh_token: Some(Secret::new(format!("refresh-of-{subject}"))),
+            },
+            evidence: Evidence {
+                claims: vec!["sub".to_owned()],
+                email: match identity.email_verified {
+                    true => EmailStanding::Verified,
+                    false => EmailStanding::Unverified,
+                },
             },
             identity,
         })

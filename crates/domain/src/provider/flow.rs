@@ -4,6 +4,7 @@ use data_encoding::HEXLOWER;
 
 use super::{ProvenIdentity, ProviderName};
 use crate::envelope::Sealed;
+use crate::ids::SessionId;
 use crate::pkce::CodeChallenge;
 use crate::random::{self, ByteSource};
 use crate::redirect::CallerState;
@@ -52,6 +53,8 @@ pub struct Flow {
     pub begun_from: Option<String>,
     /// The identity that the built-in provider vouched for; always `None` for other providers.
     pub test_grant: Option<TestGrant>,
+    /// The operator's session that only tries the provider out: the flow ends on a page for this session, and not with a sign-in (CON-18).
+    pub trial: Option<SessionId>,
     /// When it expires.
     pub expires_at: Timestamp,
 }

@@ -21,18 +21,36 @@ pub struct EmailClaims {
 }
 
 impl EmailClaims {
-    /// Whether the address counts as verified to be this person's (O-9b, nOAuth). Claims of the wrong JSON type are ignored. Exceptions are
-    /// Apple's documented `"true"`, and the `1` and `"1"` that Microsoft has sent for `xms_edov`.
+    /// Whether the address counts as verified to be this person's, see [`EmailClaims::standing`].
     pub fn are_proof(&self, kind: ProviderKind, settings: &ConnectionSettings) -> bool {
+        self.standing(kind, settings).is_proof()
+    }
+
+    /// Decides whether the address counts as verified to be this person's (O-9b, nOAuth). Claims of the wrong JSON type are ignored.
+    /// Exceptions are Apple's documented `"true"`, and the `1` and `"1"` that Microsoft has sent for `xms_edov`.
+    pub fn standing(&self, kind: ProviderKind, settings: &ConnectionSettings) -> EmailStanding {
+        if self.email.is_none() {
+            return EmailStanding::Missing;
+        }
+        let said = |is_verified: bool| match is_verified {
+            true => EmailStanding::Verified,
+            false => EmailStanding::Unverified,
+        };
         let says_true = self.email_verified == Value::Bool(true);
-        self.email.is_some()
-            && match kind {
-                ProviderKind::Google | ProviderKind::GitHub | ProviderKind::Discord => says_true,
-                ProviderKind::Apple => says_true || self.email_verified == "true",
-                ProviderKind::Microsoft => self.is_of_known_domain() || self.is_of_listed(settings),
-                ProviderKind::Oidc => settings.trust_email_verified && says_true,
-                ProviderKind::Test => says_true,
+        match kind {
+            ProviderKind::Google
+            | ProviderKind::GitHub
+            | ProviderKind::Discord
+            | ProviderKind::Test => said(says_true),
+            ProviderKind::Apple => said(says_true || self.email_verified == "true"),
+            ProviderKind::Microsoft if self.is_of_known_domain() => EmailStanding::VerifiedDomain,
+            ProviderKind::Microsoft if self.is_of_listed(settings) => EmailStanding::TrustedTenant,
+            ProviderKind::Microsoft => EmailStanding::UntrustedTenant,
+            ProviderKind::Oidc if says_true && !settings.trust_email_verified => {
+                EmailStanding::UntrustedIssuer
             }
+            ProviderKind::Oidc => said(says_true),
+        }
     }
 
     fn is_of_known_domain(&self) -> bool {
@@ -45,6 +63,37 @@ impl EmailClaims {
     fn is_of_listed(&self, settings: &ConnectionSettings) -> bool {
         let tenant = self.tenant.as_ref();
         tenant.is_some_and(|tenant| settings.tenants.contains(tenant))
+    }
+}
+
+/// Why an address counts as verified to be a person's, or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmailStanding {
+    /// The provider says that it has verified the address.
+    Verified,
+    /// Microsoft has verified who owns the domain of the address.
+    VerifiedDomain,
+    /// The connection trusts the Microsoft tenant that assigned the address.
+    TrustedTenant,
+    /// The provider sent no address.
+    Missing,
+    /// The provider does not say that it has verified the address.
+    Unverified,
+    /// It says so, but the connection does not trust this claim of the issuer.
+    UntrustedIssuer,
+    /// Microsoft has not verified who owns the domain, and the connection does not trust the tenant.
+    UntrustedTenant,
+}
+
+impl EmailStanding {
+    /// Whether the address counts as verified.
+    pub const fn is_proof(self) -> bool {
+        match self {
+            Self::Verified | Self::VerifiedDomain | Self::TrustedTenant => true,
+            Self::Missing | Self::Unverified | Self::UntrustedIssuer | Self::UntrustedTenant => {
+                false
+            }
+        }
     }
 }
 

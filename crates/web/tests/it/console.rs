@@ -1478,6 +1478,7 @@ async fn forms_of_others_change_nothing(api: &Api) {
         &format!("{place}/providers"),
         &format!("{place}/providers/google"),
         &format!("{place}/providers/google/check"),
+        &format!("{place}/providers/google/trial"),
         &format!("{place}/providers/google/remove"),
         &format!("{place}/redirect-urls"),
         &format!("{place}/redirect-urls/{key}/default"),

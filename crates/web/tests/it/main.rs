@@ -22,6 +22,7 @@ mod console_events;
 mod console_operators;
 mod console_pages;
 mod console_providers;
+mod console_try;
 mod console_webhooks;
 mod cors;
 mod disabled_apps;

@@ -98,6 +98,7 @@ pub struct FlowRow {
     code_challenge: Option<Vec<u8>>,
     caller_state: Option<String>,
     begun_from: Option<String>,
+    trial_session_id: Option<String>,
 }
 
 impl TryFrom<&Flow> for FlowRow {
@@ -126,6 +127,7 @@ impl TryFrom<&Flow> for FlowRow {
                 .as_ref()
                 .map(|state| state.as_str().to_owned()),
             begun_from: flow.begun_from.clone(),
+            trial_session_id: flow.trial.map(|session| session.to_string()),
         })
     }
 }
@@ -145,6 +147,8 @@ impl TryFrom<FlowRow> for Flow {
             (None, None) => None,
             (Some(_), None) | (None, Some(_)) => return Err(table.corrupt("test_identity")),
         };
+        let trial = row.trial_session_id.as_deref();
+        let trial = trial.map(|id| table.parse("trial_session_id", id));
         let caller_state = row.caller_state.as_deref();
         let caller_state = caller_state.map(|state| table.parse("caller_state", state));
         Ok(Self {
@@ -163,6 +167,7 @@ impl TryFrom<FlowRow> for Flow {
             caller_state: caller_state.transpose()?,
             begun_from: row.begun_from,
             test_grant,
+            trial: trial.transpose()?,
             expires_at: Timestamp::from_unix(row.expires_at),
         })
     }

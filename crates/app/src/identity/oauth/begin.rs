@@ -1,6 +1,7 @@
 //! `oauth/{provider}/begin`: starting a sign-in through an identity provider.
 
 use vestry_domain::action::Action;
+use vestry_domain::ids::SessionId;
 use vestry_domain::limits::Limit;
 use vestry_domain::limits::oauth::unfinished_per_address;
 use vestry_domain::provider::{self, FLOW_LIFETIME, Flow, FlowSecrets, ProviderName};
@@ -71,6 +72,8 @@ pub(crate) struct NewFlow {
     /// The client address under which the start counts until the sign-in is finished.
     pub(crate) begun_from: Option<String>,
     pub(crate) test_choice: Option<TestChoice>,
+    /// The operator's session that only tries the provider out.
+    pub(crate) trial: Option<SessionId>,
 }
 
 /// The reason why no flow was started.
@@ -154,6 +157,7 @@ impl Service {
             starter,
             begun_from: command.from.ip_subject().filter(|_| is_public),
             test_choice: command.test_choice,
+            trial: None,
         };
         let (url, state) = self.start_flow(caller, &opened, new).await?;
         Ok(BegunOauth {
@@ -198,6 +202,7 @@ impl Service {
             caller_state: new.starter.state,
             begun_from: new.begun_from,
             test_grant: None,
+            trial: new.trial,
             expires_at: self.now(world) + FLOW_LIFETIME,
         };
         let url = self

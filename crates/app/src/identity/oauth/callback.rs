@@ -1,5 +1,6 @@
 //! `oauth/callback/{oauthcb_id}`: handles the browser's return from the provider.
 
+use url::form_urlencoded::Serializer;
 use vestry_domain::email::Email;
 use vestry_domain::ids::OauthCallbackId;
 use vestry_domain::provider::{self, Flow, Pending, SignInFailure, TOKEN_LIFETIME};
@@ -7,7 +8,7 @@ use vestry_domain::redirect::{CallerState, Landing, RedirectKind};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Secret, World};
 use vestry_ports::entropy::Bytes;
-use vestry_ports::identity_providers::ProviderFault;
+use vestry_ports::identity_providers::{Exchanged, ProviderFault};
 
 use super::{ExchangeError, Opened, Person, Returned};
 use crate::identity::landing::Registered;
@@ -94,6 +95,11 @@ impl Service {
                 .back_with_failure(&world, &Landings::default(), failure)
                 .await;
         };
+        // The state stays unused until the session that began the trial shows it.
+        if flow.trial.is_some() {
+            let url = self.trial_url(&flow, &callback)?;
+            return Ok(ComeBack { url, failure: None });
+        }
         let person = match self.person_of_callback(&opened, &flow, &callback).await {
             Ok(person) => person,
             Err(Gone::Failed(failure)) => {
@@ -137,29 +143,77 @@ impl Service {
         flow: &Flow,
         callback: &Callback,
     ) -> Result<Person, Gone> {
+        let exchanged = self.exchanged(opened, flow, callback).await;
+        let exchanged = exchanged.map_err(|error| match error {
+            NotExchanged::Fault(fault) => Gone::Fault(fault),
+            NotExchanged::Used => Gone::Failed(SignInFailure::InvalidState),
+            NotExchanged::Error(failure) => Gone::Failed(failure),
+            NotExchanged::Provider(fault) => {
+                let (provider, reason) = (&opened.connection.name, causes(&fault));
+                tracing::warn!(%provider, reason, "sign-in through identity provider failed");
+                Gone::Failed(failure(&fault))
+            }
+        })?;
+        Ok(Person::of(exchanged, &opened.connection))
+    }
+
+    /// The same, with the reason for a failure and the basis of the identity.
+    pub(super) async fn exchanged(
+        &self,
+        opened: &Opened,
+        flow: &Flow,
+        callback: &Callback,
+    ) -> Result<Exchanged, NotExchanged> {
         if !retried(|| self.use_flow(flow)).await? {
-            return Err(Gone::Failed(SignInFailure::InvalidState));
+            return Err(NotExchanged::Used);
         }
         if let Some(error) = &callback.error {
-            return Err(Gone::Failed(failure_of(error)));
+            return Err(NotExchanged::Error(failure_of(error)));
         }
         let Some(code) = &callback.code else {
-            return Err(Gone::Failed(SignInFailure::ProviderError));
+            return Err(NotExchanged::Error(SignInFailure::ProviderError));
         };
         let returned = Returned {
             code,
             issuer: callback.issuer.as_deref(),
             user: callback.user.as_deref(),
         };
-        match self.exchange_code(opened, flow, returned).await {
-            Ok(exchanged) => Ok(Person::of(exchanged, &opened.connection)),
-            Err(ExchangeError::Fault(fault)) => Err(Gone::Fault(fault)),
-            Err(ExchangeError::Provider(fault)) => {
-                let (provider, reason) = (&opened.connection.name, causes(&fault));
-                tracing::warn!(%provider, reason, "sign-in through identity provider failed");
-                Err(Gone::Failed(failure(&fault)))
-            }
+        let exchanged = self.exchange_code(opened, flow, returned).await;
+        exchanged.map_err(|error| match error {
+            ExchangeError::Fault(fault) => NotExchanged::Fault(fault),
+            ExchangeError::Provider(fault) => NotExchanged::Provider(fault),
+        })
+    }
+
+    /// The page of the console on which a trial ends, with the parameters that the browser brought. The console can have another origin, and
+    /// only there does the browser show its session.
+    fn trial_url(&self, flow: &Flow, callback: &Callback) -> Result<String, Refusal> {
+        let secret = |secret: &Option<Secret<String>>| {
+            let secret = secret.as_ref();
+            secret.map(|secret| secret.expose().clone())
+        };
+        let brought = [
+            ("state", secret(&callback.state)),
+            ("code", secret(&callback.code)),
+            ("error", callback.error.clone()),
+            ("iss", callback.issuer.clone()),
+            ("user", callback.user.clone()),
+        ];
+        let mut query = Serializer::new(String::new());
+        for (name, value) in brought {
+            query.extend_pairs(value.map(|value| (name, value)));
         }
+        let World {
+            app_id,
+            environment,
+            ..
+        } = flow.world;
+        Ok(format!(
+            "{}/console/{app_id}/{environment}/providers/{}/trial?{}",
+            self.console_origin()?,
+            flow.provider,
+            query.finish()
+        ))
     }
 
     /// Uses a flow up; `false` when it was already used or has expired.
@@ -273,6 +327,22 @@ impl Service {
     }
 }
 
+/// The reason why a flow led to no identity.
+pub(super) enum NotExchanged {
+    /// It was used before, or has expired.
+    Used,
+    /// The provider sent no code.
+    Error(SignInFailure),
+    Provider(ProviderFault),
+    Fault(Fault),
+}
+
+impl From<Fault> for NotExchanged {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
 /// The reason why a sign-in did not return.
 pub(crate) enum Gone {
     Failed(SignInFailure),
@@ -295,7 +365,8 @@ fn failure_of(error: &str) -> SignInFailure {
     }
 }
 
-const fn failure(fault: &ProviderFault) -> SignInFailure {
+/// The failure that is reported to the App.
+pub(super) const fn failure(fault: &ProviderFault) -> SignInFailure {
     match fault {
         ProviderFault::Refused | ProviderFault::Invalid(_) => SignInFailure::ProviderRefused,
         ProviderFault::Unavailable(_) => SignInFailure::ProviderUnavailable,

@@ -43,6 +43,18 @@ pub(super) struct Joined {
     pub(super) adds_a_way: bool,
 }
 
+/// To whom a person belongs, as far as is known before anything is locked.
+pub(super) enum Judgement {
+    /// To the user of this link.
+    Linked(ProviderLink),
+    /// To the user of the session, as the App has bound the sign-in to it.
+    InSession(UserId),
+    /// To the receiver of this address, which a user has and the provider has verified.
+    Proved(UserEmail, Email),
+    /// To a new user.
+    New,
+}
+
 /// Maps a proof that was not accepted.
 fn unproved(error: ProofError) -> Refusal {
     match error {
@@ -96,43 +108,17 @@ impl Service {
         candidate: &Candidate<'_>,
         now: Timestamp,
     ) -> Result<Joined, Refusal> {
-        let world = &caller.world;
-        if let Some(link) = known(tx, world, candidate).await? {
-            return self.join_linked(tx, world, candidate, link, now).await;
-        }
-        if let Some(user) = candidate.in_session.filter(|_| candidate.is_bound) {
-            let email_id = self.claim_address(tx, caller, candidate, user, now).await?;
-            return self
-                .link_person(tx, caller, candidate, user, email_id, true, now)
-                .await;
-        }
-        let owned = match candidate.email() {
-            Some(email) => {
-                let owned = tx.identifiers().email_by_identity(world, email.identity());
-                owned.await?.map(|(owned, _)| (owned, email))
+        match judge(tx, caller, candidate).await? {
+            Judgement::Linked(link) => {
+                let world = &caller.world;
+                self.join_linked(tx, world, candidate, link, now).await
             }
-            None => None,
-        };
-        if owned
-            .as_ref()
-            .is_some_and(|(owned, _)| !caller.reaches_user(owned.user_id))
-        {
-            return Err(Refusal::NotFound("user"));
-        }
-        match owned {
-            // Without proof that this browser started the flow, a session does not verify a claimed address.
-            Some((owned, _)) if candidate.in_session.is_some() && !owned.verified => {
-                if !candidate.identity.email_verified {
-                    return Err(Refusal::Taken("email".into()));
-                }
-                let user = candidate.in_session.filter(|_| candidate.met_challenge);
-                let user = user.filter(|user| *user == owned.user_id);
-                let user = user.ok_or(Refusal::InvalidSession)?;
+            Judgement::InSession(user) => {
                 let email_id = self.claim_address(tx, caller, candidate, user, now).await?;
                 self.link_person(tx, caller, candidate, user, email_id, true, now)
                     .await
             }
-            Some((owned, email)) if candidate.identity.email_verified => {
+            Judgement::Proved(owned, email) => {
                 let user = self
                     .owner_of_proved(tx, caller, candidate, &owned, email, now)
                     .await?;
@@ -145,9 +131,7 @@ impl Service {
                 self.link_person(tx, caller, candidate, user, email_id, was_there, now)
                     .await
             }
-            Some(_) => Err(Refusal::Taken("email".into())),
-            None if candidate.in_session.is_some() => Err(Refusal::InvalidSession),
-            None => self.join_new_user(tx, caller, candidate, now).await,
+            Judgement::New => self.join_new_user(tx, caller, candidate, now).await,
         }
     }
 
@@ -216,15 +200,30 @@ impl Service {
         if !tx.users().lock(world, owned.user_id).await? {
             return Err(Fault::LostRace.into());
         }
-        let profile = tx.users().profile(world, owned.user_id).await?;
-        let owner = profile.ok_or(Fault::LostRace)?.user;
-        let new = || self.person_as_user(world, candidate.identity, now);
-        let (user, resolution) =
-            resolve_account(tx, FoundIdentifier::email(owned, owner), new).await?;
-        if resolution.is_new() {
+        let (user, is_new) = self
+            .probable_receiver(tx, world, candidate, owned, now)
+            .await?;
+        if is_new {
             self.insert_person(tx, caller, &user).await?;
         }
         Ok(user.id)
+    }
+
+    /// The same user before anything is written, and whether it is new.
+    pub(super) async fn probable_receiver(
+        &self,
+        read: &mut dyn Repositories,
+        world: &World,
+        candidate: &Candidate<'_>,
+        owned: &UserEmail,
+        now: Timestamp,
+    ) -> Result<(User, bool), Fault> {
+        let profile = read.users().profile(world, owned.user_id).await?;
+        let owner = profile.ok_or(Fault::LostRace)?.user;
+        let new = || self.person_as_user(world, candidate.identity, now);
+        let found = FoundIdentifier::email(owned, owner);
+        let (user, resolution) = resolve_account(read, found, new).await?;
+        Ok((user, resolution.is_new()))
     }
 
     /// Gives a verified address to the user of the session, unless another user has it.
@@ -370,6 +369,53 @@ impl Service {
             // The provider vouches for the person, so no further verification is needed.
             ..User::new(self.new_id(now), *world, UserStatus::Active, now)
         }
+    }
+}
+
+/// Decides to whom a person belongs. It only reads, so a trial ends with it.
+pub(super) async fn judge(
+    read: &mut dyn Repositories,
+    caller: &Caller,
+    candidate: &Candidate<'_>,
+) -> Result<Judgement, Refusal> {
+    let world = &caller.world;
+    if let Some(link) = known(read, world, candidate).await? {
+        return Ok(Judgement::Linked(link));
+    }
+    if let Some(user) = candidate.in_session.filter(|_| candidate.is_bound) {
+        return Ok(Judgement::InSession(user));
+    }
+    let owned = match candidate.email() {
+        Some(email) => {
+            let owned = read
+                .identifiers()
+                .email_by_identity(world, email.identity());
+            owned.await?.map(|(owned, _)| (owned, email))
+        }
+        None => None,
+    };
+    if owned
+        .as_ref()
+        .is_some_and(|(owned, _)| !caller.reaches_user(owned.user_id))
+    {
+        return Err(Refusal::NotFound("user"));
+    }
+    match owned {
+        // Without proof that this browser started the flow, a session does not verify a claimed address.
+        Some((owned, _)) if candidate.in_session.is_some() && !owned.verified => {
+            if !candidate.identity.email_verified {
+                return Err(Refusal::Taken("email".into()));
+            }
+            let user = candidate.in_session.filter(|_| candidate.met_challenge);
+            let user = user.filter(|user| *user == owned.user_id);
+            Ok(Judgement::InSession(user.ok_or(Refusal::InvalidSession)?))
+        }
+        Some((owned, email)) if candidate.identity.email_verified => {
+            Ok(Judgement::Proved(owned, email))
+        }
+        Some(_) => Err(Refusal::Taken("email".into())),
+        None if candidate.in_session.is_some() => Err(Refusal::InvalidSession),
+        None => Ok(Judgement::New),
     }
 }
 

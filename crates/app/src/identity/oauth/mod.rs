@@ -10,6 +10,7 @@ pub mod begin;
 pub mod callback;
 pub mod delete_link;
 pub mod test_provider;
+pub mod trial;
 pub mod verify;
 
 mod join;
@@ -18,6 +19,9 @@ pub use begin::{BeginOauth, BeginOauthError, BegunOauth};
 pub use callback::{Callback, CallbackError, ComeBack};
 pub use delete_link::DeletedProviderLink;
 pub use test_provider::{TestAnswer, TestChoice};
+pub use trial::{
+    BegunTrial, ProviderTrial, TrialFailure, TrialOutcome, TrialRefusal, TrialStep, TriedPerson,
+};
 pub use verify::{OauthProof, VerifiedOauth, VerifyOauth, VerifyOauthError};
 
 use serde::{Deserialize, Serialize};
@@ -73,6 +77,18 @@ impl Service {
     /// Whether browsers reach us over `https`, and can thus be given a `Secure` cookie.
     pub fn is_https(&self) -> bool {
         self.settings.public_url.starts_with("https://")
+    }
+
+    /// The origin of the console, to which providers send operators back. Taken from the settings alone (attack 15).
+    ///
+    /// # Errors
+    /// [`Refusal::NotNow`] if this deployment has no console.
+    pub(crate) fn console_origin(&self) -> Result<&str, Refusal> {
+        let console = self.settings.console.as_ref();
+        let console = console.ok_or(Refusal::NotNow(
+            "set console.base_url first, so that the provider can send browsers back to the console",
+        ))?;
+        Ok(&console.origin)
     }
 
     /// Finds a connection by name. The built-in provider exists in every test world.

@@ -9,11 +9,14 @@ use sha2::{Digest, Sha256};
 use url::form_urlencoded::Serializer;
 use vestry_domain::email::Email;
 use vestry_domain::ids::OauthCallbackId;
-use vestry_domain::provider::{Flow, ProvenIdentity, ProviderTokens, TestGrant, browser_token};
+use vestry_domain::provider::{
+    ConnectionSettings, EmailClaims, Flow, ProvenIdentity, ProviderKind, ProviderTokens, TestGrant,
+    browser_token,
+};
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Invalid, Secret};
 use vestry_ports::entropy::Bytes;
-use vestry_ports::identity_providers::{Exchanged, ProviderFault};
+use vestry_ports::identity_providers::{Evidence, Exchanged, ProviderFault};
 
 use super::{Opened, Returned};
 use crate::kernel::fault::retried;
@@ -251,8 +254,26 @@ pub(super) fn exchange(flow: &Flow, returned: &Returned<'_>) -> Result<Exchanged
     let code = TokenHash::of(returned.code.expose());
     let granted = flow.test_grant.as_ref().filter(|grant| grant.code == code);
     let granted = granted.ok_or(ProviderFault::Refused)?;
+    let identity = &granted.identity;
+    let email = EmailClaims {
+        email: identity.email.clone(),
+        email_verified: identity.email_verified.into(),
+        ..EmailClaims::default()
+    };
+    let claims = [
+        "sub",
+        "email",
+        "email_verified",
+        "name",
+        "given_name",
+        "family_name",
+    ];
     Ok(Exchanged {
-        identity: granted.identity.clone(),
+        evidence: Evidence {
+            claims: claims.map(str::to_owned).to_vec(),
+            email: email.standing(ProviderKind::Test, &ConnectionSettings::default()),
+        },
+        identity: identity.clone(),
         tokens: ProviderTokens {
             access_token: Secret::new(format!("test-access-{}", granted.identity.subject)),
             refresh_token: Some(Secret::new(format!(
