@@ -62,6 +62,8 @@ results! {
     ProviderSaved "Identity provider saved" "",
     RedirectUrlAdded "Redirect URL added" "",
     RedirectUrlRemoved "Redirect URL removed" "",
+    TestMailCaptured "Test message captured. It is on the page of messages in a moment." "",
+    TestMailSent "Test message accepted by the mail transport, and sent to your own address" "",
     SettingsSaved "1 setting saved" "# settings saved",
     SessionsEnded "1 session ended" "# sessions ended",
     UserDeleted "User deleted" "",

@@ -174,6 +174,8 @@ pub fn pages(settings: ConsoleSettings) -> impl Fn(&mut ServiceConfig) + Clone +
                     .route("/clock/{id}", get().to(Early(clock::show)))
                     .route("/clock/{id}", post().to(Early(clock::change)))
                     .route("/methods", get().to(Early(methods::list)))
+                    .route("/methods/mail", get().to(Early(methods::list)))
+                    .route("/methods/mail", post().to(Early(methods::send_mail)))
                     .route("/providers", get().to(Early(providers::new)))
                     .route("/providers", post().to(Early(providers::create)))
                     .route("/providers/{id}", get().to(Early(providers::show)))

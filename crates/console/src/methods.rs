@@ -4,6 +4,7 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::Path;
 use askama::Template;
+use vestry_app::operators::TestMessage;
 use vestry_app::platform::{ListedConnection, RedirectUrl};
 use vestry_domain::Environment;
 use vestry_domain::action::Action;
@@ -12,13 +13,17 @@ use vestry_domain::provider::{ProviderKind, ProviderName};
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{code, totp};
 
-use crate::app::{Address, Inside, enter};
+use crate::app::{Address, Inside, enter, received};
 use crate::by_api::ByApi;
 use crate::filters;
+use crate::flash::Done;
+use crate::form::Posted;
 use crate::frame::Frame;
 use crate::handler::Shown;
-use crate::page::page;
+use crate::page::{self, done, page};
+use crate::problems::capitalised;
 use crate::providers::{self, METHODS, WELL_KNOWN, connections};
+use crate::submission::{NotSubmitted, Submitted};
 use crate::visit::Visit;
 
 /// Pages on which methods are changed, and what the links to them say.
@@ -48,6 +53,8 @@ struct Method {
     limits: String,
     /// Where it is changed, and the text of the link.
     change: (&'static str, &'static str),
+    /// Whether a test message tries it out.
+    has_mail: bool,
 }
 
 impl Method {
@@ -102,6 +109,10 @@ struct MethodsPage {
     providers: Vec<ProviderRow>,
     may_change: bool,
     may_try: bool,
+    may_send: bool,
+    submission: String,
+    /// A test message that was not sent: the cause, and the setting to change.
+    failure: Option<(String, &'static str)>,
     by_api: ByApi,
 }
 
@@ -118,8 +129,40 @@ struct Given<'a> {
 /// `GET methods`
 pub(crate) async fn list(visit: Visit, address: Path<Address>) -> Shown {
     let inside = enter(&visit, &address).await?;
-    let known = connections(&visit, &inside).await?;
-    let (settings, urls) = read(&visit, &inside).await?;
+    show(&visit, &inside, None).await
+}
+
+/// `POST methods/mail`: sends a test message to the operator.
+pub(crate) async fn send_mail(visit: Visit, posted: Posted, address: Path<Address>) -> Shown {
+    let (form, inside) = received(&visit, posted, &address).await?;
+    inside
+        .ready(&visit, Action::SendTestMessage, inside.world())
+        .await?;
+    let caller = inside.caller.clone();
+    // Not one commit: the transport takes part in no transaction.
+    let sent = visit.once(
+        inside.caller.clone(),
+        &form,
+        move |service, _run| async move { service.send_test_mail(&caller).await },
+    );
+    let to = inside.path(METHODS);
+    match sent.await {
+        Ok(Submitted::First(TestMessage::Sent)) => Ok(done(&visit, Done::TestMailSent, &to)),
+        Ok(Submitted::First(TestMessage::Captured)) => {
+            Ok(done(&visit, Done::TestMailCaptured, &to))
+        }
+        Ok(Submitted::First(TestMessage::Failed { cause, advice })) => {
+            show(&visit, &inside, Some((capitalised(&cause), advice))).await
+        }
+        Ok(Submitted::Repeated) => Ok(done(&visit, Done::Repeated, &to)),
+        Err(NotSubmitted::Problem(problem)) => Err(page::refused(&visit, problem)),
+        Err(NotSubmitted::Refused(refusal)) => Err(inside.refused(&visit, refusal, METHODS).await),
+    }
+}
+
+async fn show(visit: &Visit, inside: &Inside, failure: Option<(String, &'static str)>) -> Shown {
+    let known = connections(visit, inside).await?;
+    let (settings, urls) = read(visit, inside).await?;
     let given = Given {
         is_test: inside.world().environment == Environment::Test,
         has_mailer: visit.service.has_mailer(),
@@ -130,13 +173,16 @@ pub(crate) async fn list(visit: Visit, address: Path<Address>) -> Shown {
     };
     let template = MethodsPage {
         methods: given.methods(),
-        providers: provider_rows(&inside, &known),
+        providers: provider_rows(inside, &known),
         may_change: inside.may(Action::SetProvider),
         may_try: inside.may(Action::TryProvider),
-        by_api: by_api(&inside),
-        frame: inside.frame(&visit, METHODS),
+        may_send: inside.may(Action::SendTestMessage),
+        submission: visit.new_submission(),
+        failure,
+        by_api: by_api(inside),
+        frame: inside.frame(visit, METHODS),
     };
-    Ok(page(&visit, StatusCode::OK, &template))
+    Ok(page(visit, StatusCode::OK, &template))
 }
 
 async fn read(
@@ -173,6 +219,7 @@ impl Given<'_> {
                 found: Found::On("Built in; calls no network".to_owned()),
                 limits: String::new(),
                 change: NOWHERE,
+                has_mail: false,
             });
         }
         methods
@@ -194,6 +241,7 @@ impl Given<'_> {
             found: self.transport(self.has_mailer, "a mail"),
             limits: code_limits(),
             change: SIGN_IN,
+            has_mail: true,
         }
     }
 
@@ -213,6 +261,7 @@ impl Given<'_> {
             found: self.transport(self.has_sms, "an SMS"),
             limits: format!("{hourly}, {countries}"),
             change: LIMITS,
+            has_mail: false,
         }
     }
 
@@ -241,6 +290,7 @@ impl Given<'_> {
             found,
             limits: format!("Valid {minutes} minutes at most"),
             change: REDIRECT_URLS,
+            has_mail: true,
         }
     }
 
@@ -259,6 +309,7 @@ impl Given<'_> {
                 code::FAILURES_BEFORE_WAIT
             ),
             change: SIGN_IN,
+            has_mail: false,
         }
     }
 
@@ -272,6 +323,7 @@ impl Given<'_> {
                 self.settings.webauthn_user_verification.as_str()
             ),
             change: DOMAINS,
+            has_mail: false,
         }
     }
 
@@ -284,6 +336,7 @@ impl Given<'_> {
             found: self.domains("siwe_domains", &self.settings.siwe_domains),
             limits: format!("Ethereum chains {ethereum}; Solana {solana}"),
             change: DOMAINS,
+            has_mail: false,
         }
     }
 
@@ -308,6 +361,7 @@ fn authenticator_app() -> Method {
             totp::RECOVERY_CODES
         ),
         change: NOWHERE,
+        has_mail: false,
     }
 }
 

@@ -6,6 +6,13 @@ use vestry_domain::Invalid;
 
 use crate::filters::{drawn, escaped};
 
+/// A message as a sentence begins.
+pub(crate) fn capitalised(message: &str) -> String {
+    let mut letters = message.chars();
+    let first = letters.next().map(|first| first.to_uppercase().to_string());
+    first.unwrap_or_default() + letters.as_str()
+}
+
 /// The reason why a form was refused.
 pub(crate) struct Problems {
     /// What did not happen, as in `The key was not created.`
@@ -26,15 +33,10 @@ impl Problems {
 
     /// A field that was refused.
     pub(crate) fn of(title: &'static str, invalid: Invalid) -> Self {
-        let mut message = invalid.message.into_owned();
-        if let Some(first) = message.get(..1) {
-            let first = first.to_uppercase();
-            message.replace_range(..1, &first);
-        }
         Self {
             title,
             field: invalid.param.into_owned(),
-            message,
+            message: capitalised(&invalid.message),
         }
     }
 

@@ -137,7 +137,7 @@ actions! {
     ConfigRead nothing { ReadConfig }
     ConfigWrite nothing { ApplyConfig }
     cli nothing {
-        ImportUsers ExportUsers TryProvider
+        ImportUsers ExportUsers TryProvider SendTestMessage
         ReadManagementKeys CreateManagementKey RevokeManagementKey
         ManageOwners ReadDeploymentEvents
         AcknowledgeFinding PruneAuditLog
@@ -223,6 +223,7 @@ impl Action {
             | Self::SetProvider
             | Self::CheckProvider
             | Self::TryProvider
+            | Self::SendTestMessage
             | Self::RemoveProvider
             | Self::AddRedirectUrl
             | Self::UpdateRedirectUrl

@@ -124,6 +124,8 @@ pub mod console {
     pub const FORMS_PER_SESSION: Limit = Limit::per_minute(120);
     /// Invitations that one operator, management key or command line mails in an hour.
     pub const INVITATIONS_PER_MAKER: Limit = Limit::per_hour(30);
+    /// Test messages of one operator in an hour.
+    pub const TEST_MESSAGES_PER_OPERATOR: Limit = Limit::per_hour(5);
 }
 
 /// Limits against SMS toll fraud (attack 7). The limits per prefix, country and App are settings of the App.

@@ -1,6 +1,7 @@
 //! Messages to end users, the outbox that holds them until delivery, and the captured messages of the test environment.
 
 mod links;
+mod trial;
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,6 +15,7 @@ use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp, World};
 
 pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail, reset_mail};
+pub use trial::test_mail;
 
 /// The channel of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

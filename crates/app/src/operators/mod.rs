@@ -14,6 +14,7 @@ mod root_keys;
 mod sessions;
 mod sign_in;
 mod status;
+mod test_message;
 mod throttle;
 
 pub use alarms::Alarm;
@@ -26,6 +27,7 @@ pub use root_keys::RootKeyStatus;
 pub use sessions::{ConsoleRequest, OperatorSession};
 pub use sign_in::{Factors, NewSession, SecondFactor, SignInError};
 pub use status::{CheckpointAge, DeploymentLimits, DeploymentStatus};
+pub use test_message::TestMessage;
 
 use vestry_domain::World;
 use vestry_domain::action::Action;

@@ -31,7 +31,8 @@ impl Service {
             .await
     }
 
-    async fn admit_form(
+    /// Counts a form against a limit.
+    pub(super) async fn admit_form(
         &self,
         name: &'static str,
         subject: &str,

@@ -485,6 +485,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             &UserEnable,
             &UserDelete,
             &UserView,
+            &TestMessageSend,
             &RootKeyRetire,
             &RequestDeny,
             &AuditFindingReport,

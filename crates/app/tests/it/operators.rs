@@ -168,6 +168,7 @@ fn use_cases() -> Vec<UseCase> {
         CheckProvider World |c| async {
             c.service.check_provider_connection(&c.by, c.world, &"github".parse().unwrap()).await
         };
+        SendTestMessage World |c| c.service.send_test_mail(&c.caller);
         TryProvider World |c| async {
             c.service.begin_provider_trial(&c.caller, c.id(), &"github".parse().unwrap()).await
         };

@@ -23,6 +23,7 @@ use crate::frame::Frame;
 use crate::handler::Shown;
 use crate::leave::leave;
 use crate::page::{self, page, redirect};
+use crate::problems::capitalised;
 use crate::visit::Visit;
 
 /// The query with which the browser comes back, by way of the App's own callback.
@@ -271,12 +272,6 @@ fn failed(failure: &TrialFailure) -> Step {
     };
     let cause = capitalised(&failure.cause);
     Step::new("bad", name, format!("{cause}. {}", failure.advice))
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    let first = letters.next().map(|first| first.to_uppercase().to_string());
-    first.unwrap_or_default() + letters.as_str()
 }
 
 fn steps_of(kind: ProviderKind, standing: EmailStanding) -> Vec<Step> {

@@ -1475,6 +1475,7 @@ async fn forms_of_others_change_nothing(api: &Api) {
         &format!("/console/{}/test/clock/set", api.app.id),
         &format!("/console/{}/test/clock/unfreeze", api.app.id),
         &format!("/console/{}/test/clock/reset", api.app.id),
+        &format!("{place}/methods/mail"),
         &format!("{place}/providers"),
         &format!("{place}/providers/google"),
         &format!("{place}/providers/google/check"),

@@ -354,6 +354,7 @@ async fn pages_are_for_their_roles(api: &Api) {
         ("clock/unfreeze", "full", ["t", "t", "t", "-"]),
         ("clock/reset", "full", ["t", "t", "t", "-"]),
         ("methods", "", ["r", "r", "r", "r"]),
+        ("methods/mail", "full", ["w", "w", "r", "r"]),
         ("providers", "full", ["w", "w", "-", "-"]),
         ("providers/google", "full", ["w", "w", "r", "r"]),
         ("providers/google/remove", "full", ["w", "w", "-", "-"]),

@@ -8,6 +8,8 @@ use vestry_app::delivery::events::ListEvents;
 use vestry_app::identity::sessions::ListSessions;
 use vestry_app::platform::AppChange;
 use vestry_contract::provider::{CLIENT_ID, Callback, Person, Shape};
+use vestry_domain::audit::control::ControlAction;
+use vestry_domain::message::Message;
 use vestry_domain::operator::Role;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
@@ -15,9 +17,9 @@ use vestry_domain::{Environment, Secret, World};
 use vestry_ports::clock::Clock;
 use vestry_ports::store::Store;
 
-use crate::console::{Browser, Page, grants, operator};
+use crate::console::{Browser, Page, entries, grants, operator};
 use crate::console_pages::{path, user_in};
-use crate::harness::{Api, CONSOLE, on_both};
+use crate::harness::{Api, CONSOLE, Lane, Options, on_both, on_with};
 use crate::oauth::setup::{ProviderSetup, provider_options};
 use crate::oauth::{LOGIN, lands, location, path as path_of};
 
@@ -27,6 +29,7 @@ on_both! {
     con_18_the_built_in_provider_is_tried_out
     a_trial_belongs_to_the_session_that_began_it
     a_failed_trial_names_the_setting_to_change
+    con_18_five_test_messages_an_hour_reach_the_operator
 }
 
 const UNKNOWN: &str = "the state is unknown, expired, already used or from another sign-in";
@@ -333,4 +336,116 @@ async fn a_failed_trial_names_the_setting_to_change(api: &Api) {
     ann.fill(&about, &trial, &[])
         .await
         .shows(200, "The App is disabled. Enable the App.");
+}
+
+/// Sends a test message.
+async fn sends(browser: &mut Browser<'_>, api: &Api, environment: &str) -> Page {
+    let methods = path(api, environment, "methods");
+    let shown = browser.get(&methods).await.shows(200, "methods/mail");
+    send(browser, api, environment, &shown).await
+}
+
+/// Sends the form of a page that was opened before.
+async fn send(browser: &mut Browser<'_>, api: &Api, environment: &str, page: &Page) -> Page {
+    let form = ["form_token", "submission"].map(|name| (name, page.field(name)));
+    let mail = path(api, environment, "methods/mail");
+    browser.post(&mail, &form).await
+}
+
+/// The test messages that the transport has accepted.
+fn test_messages(api: &Api) -> Vec<Message> {
+    let sent = api.mailer.sent().into_iter().map(|(_, message)| message);
+    sent.filter(|message| message.subject.starts_with("Vestry test message"))
+        .collect()
+}
+
+/// The number of test messages in the audit log of an environment.
+async fn recorded(api: &Api, environment: Environment) -> usize {
+    let entries = entries(api, World::new(api.app.id, environment)).await;
+    let events = entries.into_iter().map(|entry| entry.event);
+    let events = events.filter(|event| event.action == ControlAction::TestMessageSend);
+    let events: Vec<_> = events.collect();
+    for event in &events {
+        let detail = &event.detail;
+        assert!(detail.contains(r#""channel":"email""#), "{detail}");
+    }
+    events.len()
+}
+
+/// CON-15, CON-24: the limit counts both environments together, and failures too.
+async fn con_18_five_test_messages_an_hour_reach_the_operator(api: &Api) {
+    let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+    let (test, live) = (path(api, "test", "methods"), path(api, "live", "methods"));
+    let form = ann.get(&live).await.shows(200, "methods/mail");
+    for flash in ["Test message accepted", "This form was sent before"] {
+        send(&mut ann, api, "live", &form).await.leads_to(&live);
+        ann.get(&live).await.shows(200, flash);
+    }
+    let sent = test_messages(api);
+    assert_eq!(sent.len(), 1);
+    let message = &sent[0];
+    assert_eq!(message.to, "ann@example.com");
+    assert_eq!(message.subject, "Vestry test message for Demo");
+    assert!(
+        message.text.contains("live environment"),
+        "{}",
+        message.text
+    );
+    assert_eq!(message.code.clone() + &message.link + &message.token, "");
+
+    sends(&mut ann, api, "test").await.leads_to(&test);
+    ann.get(&test).await.shows(200, "Test message captured");
+    api.deliver().await;
+    let messages = path(api, "test", "messages");
+    ann.get(&messages).await.shows(200, "ann@example.com");
+    assert_eq!(test_messages(api).len(), 1);
+    api.mailer.fail_for_now(1);
+    sends(&mut ann, api, "live")
+        .await
+        .shows(200, "The test message was not sent")
+        .shows(
+            200,
+            "Check mail.smtp.url, and whether this server reaches it.",
+        );
+    for _ in 0..2 {
+        sends(&mut ann, api, "live").await.leads_to(&live);
+    }
+    for environment in ["test", "live"] {
+        let refused = sends(&mut ann, api, environment).await;
+        refused.shows(429, "Too many attempts");
+    }
+    assert_eq!(test_messages(api).len(), 3);
+    assert_eq!(recorded(api, Environment::Test).await, 1);
+    assert_eq!(recorded(api, Environment::Live).await, 4);
+
+    // Another operator has a limit of their own.
+    let (mut ben, _) = operator(api, "ben@example.com", grants(Role::Owner, None)).await;
+    sends(&mut ben, api, "live").await.leads_to(&live);
+    let role = grants(Role::Developer, Some(api.app.id));
+    let (mut dev, _) = operator(api, "dev@example.com", role).await;
+    let shown = dev.get(&test).await;
+    assert!(!shown.html.contains("methods/mail"), "{}", shown.html);
+    let mail = format!("{test}/mail");
+    let refused = dev
+        .fill("/console/me", &mail, &[("submission", "of-a-developer")])
+        .await;
+    refused.shows(403, "Your role does not include this");
+    assert_eq!(test_messages(api).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_transport_a_test_message_names_the_setting() {
+    let options = Options {
+        has_mailer: false,
+        ..Options::default()
+    };
+    on_with(Lane::Sqlite, options, async |api: &Api| {
+        let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
+        sends(&mut ann, api, "live").await.shows(
+            200,
+            "The deployment has no mail transport. Set mail.kind to smtp",
+        );
+        assert_eq!(recorded(api, Environment::Live).await, 0);
+    })
+    .await;
 }
