@@ -50,11 +50,11 @@ on_both_databases! {
 
 pub(crate) const PARALLEL: usize = 100;
 
-/// The rounds of each race: `VESTRY_TEST_ROUNDS`, set by `cargo xtask attacks --races`, or 10. A statement without a guard loses its race
+/// The rounds of each race: `VESTRY_TEST_ROUNDS`, set by `cargo xtask attacks --races`, or 5. A statement without a guard loses its race
 /// in the first rounds; more rounds find rare failures.
 pub(crate) fn rounds() -> usize {
     let wanted = variable("VESTRY_TEST_ROUNDS");
-    wanted.map_or(10, |rounds| rounds.parse().unwrap())
+    wanted.map_or(5, |rounds| rounds.parse().unwrap())
 }
 
 /// The processes that race: two if they can share the database.
