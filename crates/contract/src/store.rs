@@ -33,6 +33,7 @@ macro_rules! in_view {
 }
 
 pub mod account_trust;
+pub mod activity;
 pub mod api_keys;
 pub mod app_keys;
 pub mod apps;
@@ -504,6 +505,12 @@ macro_rules! store_suite {
                 parallel_uses_are_exact
                 a_sweep_deletes_closed_windows
                 a_sweep_goes_in_steps
+            }
+            store::activity {
+                counts_are_added
+                parallel_additions_are_exact
+                a_sweep_deletes_old_counts
+                facts_are_reported_after_the_commit
             }
             store::sessions {
                 a_session_comes_back_as_it_was

@@ -5,6 +5,7 @@
 //! validated.
 
 pub mod action;
+pub mod activity;
 pub mod actor;
 pub mod api_key;
 pub mod app;

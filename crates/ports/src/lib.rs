@@ -17,6 +17,7 @@ pub mod entropy;
 pub mod identity_providers;
 pub mod limiter;
 pub mod mailer;
+pub mod meter;
 pub mod passkeys;
 pub mod passwords;
 pub mod sms;

@@ -1,5 +1,5 @@
 //! The background tasks of a process: message and webhook delivery, retention, event sequencing, audit checkpoints, and the counts of
-//! refused requests.
+//! refused requests and of activity.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +70,8 @@ impl Background {
         tasks.spawn_on(async move { sweeper.run_sweeper(sweeps).await }, runtime);
         let (refused, counted) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { refused.run_refusals(counted).await }, runtime);
+        let (counting, counted) = (Arc::clone(service), until(stopped.clone()));
+        tasks.spawn_on(async move { counting.run_activity(counted).await }, runtime);
         let (service, stopped) = (Arc::clone(service), until(stopped));
         tasks.spawn_on(async move { service.run_sequencer(stopped).await }, runtime);
         Self { stop, tasks }

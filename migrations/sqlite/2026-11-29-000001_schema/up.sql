@@ -982,3 +982,18 @@ CREATE TABLE audit_markers (
 INSERT INTO apps (id, name, settings, created_at, updated_at, test_clock, named_events)
     VALUES ('app_000000000000000000000000001', 'Vestry', '{}', 1400000000, 1400000000,
             '{"revision":0,"set_at":0,"mode":"machine"}', '{}');
+
+-- What happened in each hour and day, for the charts of the console.
+CREATE TABLE activity (
+    app_id TEXT NOT NULL,
+    environment TEXT NOT NULL,
+    period TEXT NOT NULL,
+    starts_at INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    label TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    CONSTRAINT activity_app_id_environment_period_starts_at_name_label_key
+        PRIMARY KEY (app_id, environment, period, starts_at, name, label)
+) STRICT;
+-- For the removal of old counts.
+CREATE INDEX activity_period_starts_at_idx ON activity (period, starts_at);

@@ -20,8 +20,10 @@ use vestry_domain::token::TokenHash;
 
 use super::citus_queries;
 use super::connection::Conn;
+use vestry_store_rows::add_counts;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::row_chunks::row_chunks;
+use vestry_store_rows::rows::activity::ActivityRow;
 use vestry_store_rows::rows::audit::{
     AuditEntryColumns, AuditEntryRow, AuditStepColumns, AuditStepRow,
 };
@@ -32,7 +34,12 @@ use vestry_store_rows::rows::totps::TotpRow;
 use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
-use vestry_store_rows::schema::{audit_chains, audit_entries};
+use vestry_store_rows::schema::{activity, audit_chains, audit_entries};
+
+/// Adds counts to rows.
+pub(crate) async fn add_activity(conn: &mut Conn, rows: Vec<ActivityRow>) -> QueryResult<()> {
+    add_counts!(rows).execute(conn).await.map(drop)
+}
 
 /// Returns the existing wallets among these, with their keys.
 pub(crate) async fn wallets_with_keys(

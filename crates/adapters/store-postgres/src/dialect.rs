@@ -7,8 +7,8 @@ use diesel::QueryResult;
 use vestry_store_rows::filter_sql::Deadline;
 
 pub(crate) use super::array_queries::{
-    append_step_by_step, append_to_audit_log, commit_to_audit_log, sessions_by_tokens,
-    wallets_with_keys, whole_user_rows,
+    add_activity, append_step_by_step, append_to_audit_log, commit_to_audit_log,
+    sessions_by_tokens, wallets_with_keys, whole_user_rows,
 };
 pub(crate) use super::commit::commit_with_events;
 pub(crate) use super::connection::{Conn, classify, close};

@@ -1,6 +1,7 @@
 //! The repositories, compiled once for each backend. The parent module defines `Conn` and `dialect`.
 
 mod account_trust;
+mod activity;
 mod api_keys;
 mod app_keys;
 mod apps;

@@ -7,6 +7,8 @@ use deadpool::managed::Object;
 use diesel::QueryResult;
 use diesel_async::SimpleAsyncConnection;
 use tokio::runtime::Handle;
+use vestry_domain::World;
+use vestry_domain::activity::Measure;
 use vestry_domain::event::NewEvent;
 use vestry_ports::port;
 use vestry_ports::store::{CommitEffect, CommitHook, StoreResult, Tx};
@@ -66,6 +68,8 @@ pub(crate) struct Unit {
     emitted: Vec<NewEvent>,
     /// Effects to report after the commit.
     effects: BTreeSet<CommitEffect>,
+    /// Facts to report after the commit, each of them.
+    counted: Vec<CommitEffect>,
 }
 
 impl Unit {
@@ -77,6 +81,7 @@ impl Unit {
             site,
             emitted: Vec::new(),
             effects: BTreeSet::new(),
+            counted: Vec::new(),
         }
     }
 
@@ -137,6 +142,12 @@ impl Unit {
         self.effects.insert(effect);
     }
 
+    /// Reports facts when the transaction has committed.
+    pub(super) fn count_later(&mut self, world: World, measure: Measure, count: u64) {
+        self.counted
+            .push(CommitEffect::Counted(world, measure, count));
+    }
+
     /// Whether reads here are never part of a writing transaction.
     pub(super) const fn is_view(&self) -> bool {
         matches!(self.access, Access::View)
@@ -187,7 +198,9 @@ impl Tx for Unit {
         self.done(committed)?;
         self.progress = Progress::Finished;
         if let Some(hook) = self.site.hook.get() {
-            std::mem::take(&mut self.effects).into_iter().for_each(hook);
+            let effects = std::mem::take(&mut self.effects);
+            let counted = std::mem::take(&mut self.counted);
+            effects.into_iter().chain(counted).for_each(hook);
         }
         Ok(())
     }

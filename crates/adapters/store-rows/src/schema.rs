@@ -831,6 +831,18 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    activity (app_id, environment, period, starts_at, name, label) {
+        app_id -> Text,
+        environment -> Text,
+        period -> Text,
+        starts_at -> BigInt,
+        name -> Text,
+        label -> Text,
+        count -> BigInt,
+    }
+}
+
 diesel::allow_tables_to_appear_in_same_query!(apps, api_keys);
 diesel::allow_tables_to_appear_in_same_query!(audit_entries, audit_chains);
 diesel::allow_tables_to_appear_in_same_query!(control_entries, control_chains);

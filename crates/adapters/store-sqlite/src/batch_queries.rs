@@ -17,6 +17,7 @@ use vestry_domain::token::TokenHash;
 use super::connection::Conn;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::row_chunks::row_chunks;
+use vestry_store_rows::rows::activity::ActivityRow;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditStepRow};
 use vestry_store_rows::rows::passkeys::PasskeyRow;
 use vestry_store_rows::rows::providers::ProviderLinkRow;
@@ -26,10 +27,21 @@ use vestry_store_rows::rows::users::{UserEmailRow, UserPhoneRow, UserRow};
 use vestry_store_rows::rows::wallets::{WalletKeyRow, WalletRow};
 use vestry_store_rows::rows::whole_users::{ExternalKeyRow, WholeUserRows};
 use vestry_store_rows::schema::{
-    audit_chains, audit_entries, imported_users, passkeys, provider_links, sessions, totps,
-    user_emails, user_phones, users, wallet_keys, wallets,
+    activity, audit_chains, audit_entries, imported_users, passkeys, provider_links, sessions,
+    totps, user_emails, user_phones, users, wallet_keys, wallets,
 };
-use vestry_store_rows::{in_world, its_key};
+use vestry_store_rows::{add_counts, in_world, its_key};
+
+/// Adds counts to rows.
+pub(crate) async fn add_activity(conn: &mut Conn, rows: Vec<ActivityRow>) -> QueryResult<()> {
+    let all = move |conn: &mut SqliteConnection| {
+        for row in rows {
+            add_counts!(row).execute(conn)?;
+        }
+        Ok(())
+    };
+    conn.spawn_blocking(all).await
+}
 
 /// Returns the existing wallets among these, with their keys.
 pub(crate) async fn wallets_with_keys(

@@ -9,8 +9,8 @@ use vestry_store_rows::filter_sql::Deadline;
 use super::statement_deadline;
 
 pub(crate) use super::batch_queries::{
-    append_to_audit_log, append_to_audit_log as append_step_by_step, commit_to_audit_log,
-    sessions_by_tokens, wallets_with_keys, whole_user_rows,
+    add_activity, append_to_audit_log, append_to_audit_log as append_step_by_step,
+    commit_to_audit_log, sessions_by_tokens, wallets_with_keys, whole_user_rows,
 };
 pub(crate) use super::connection::{Conn, classify, close};
 pub(crate) use super::events::{commit_with_events, place};

@@ -13,6 +13,7 @@ use vestry_domain::ids::Id;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
+use vestry_ports::meter::Meter;
 use vestry_ports::store::CommitEffect;
 use vestry_ports::vault::VaultError;
 
@@ -37,6 +38,7 @@ use crate::kernel::state::reads::{
     BatchedReads, Kind, PresentedSessions, WalletsToUse, WholeUsers,
 };
 use crate::kernel::state::refusal_log::RefusalLog;
+use crate::kernel::state::tally::Tally;
 use crate::kernel::state::waiting_room::WaitingRoom;
 
 /// Time limit for a batched query. A query that hangs must not block every caller.
@@ -129,6 +131,8 @@ pub struct Service {
     pub(crate) refusals: RefusalLog,
     pub(crate) key_uses: KeyUses,
     pub(crate) failures: FailureLog,
+    /// Counts of committed facts, written every ten seconds.
+    pub(crate) tally: Arc<Tally>,
     pub(crate) outbox_outcomes: Arc<Batcher<OutboxOutcomes>>,
     pub(crate) last_seen: Arc<Batcher<Touches>>,
     pub(crate) wallets_to_use: Arc<Batcher<BatchedReads<WalletsToUse>>>,
@@ -151,11 +155,14 @@ impl Service {
         let control = Arc::new(ControlTrail::new(&ports));
         let unsequenced = Arc::<Unsequenced>::default();
         let outbox_bell = Arc::<Notify>::default();
+        let tally = Arc::new(Tally::new(Arc::clone(&ports.clock)));
+        let meter: Arc<dyn Meter> = Arc::<Tally>::clone(&tally);
         ports.store.on_commit({
             let (unsequenced, outbox_bell) = (Arc::clone(&unsequenced), Arc::clone(&outbox_bell));
             Box::new(move |committed| match committed {
                 CommitEffect::Events(world) => unsequenced.add([world]),
                 CommitEffect::Messages => outbox_bell.notify_one(),
+                CommitEffect::Counted(world, measure, count) => meter.add(world, measure, count),
             })
         });
         Self {
@@ -179,6 +186,7 @@ impl Service {
             refusals: RefusalLog::default(),
             key_uses: KeyUses::default(),
             failures: FailureLog::default(),
+            tally,
             ports,
             settings,
             runtime,

@@ -1,5 +1,7 @@
 //! What operators set up and maintain: Apps, API keys, redirect URLs, providers, signing keys, webhooks, the vault, rotation and retention.
+//! And what they watch: counts of what happened.
 
+pub mod activity;
 pub mod apps;
 pub mod config;
 pub mod event_deliveries;
@@ -15,6 +17,7 @@ pub mod test_clock;
 pub mod vault;
 pub mod webhooks;
 
+pub use activity::{ActivityOfWorld, ActivityRange};
 pub use apps::{AppChange, SettingsChange};
 pub use config::ConfigPlan;
 pub use keys::NewApiKey;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use vestry_domain::activity::Period;
 use vestry_domain::ids::{EventId, Id, JobId};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
@@ -53,6 +54,7 @@ enum Remains {
     Deliveries,
     WebhookSecrets,
     WebhookReplays,
+    Activity(Period),
 }
 
 impl Remains {
@@ -70,12 +72,14 @@ impl Remains {
         Self::Sessions,
     ];
 
-    const OF_MACHINE: [Self; 5] = [
+    const OF_MACHINE: [Self; 7] = [
         Self::Jobs,
         Self::Captured,
         Self::Deliveries,
         Self::WebhookSecrets,
         Self::WebhookReplays,
+        Self::Activity(Period::Hour),
+        Self::Activity(Period::Day),
     ];
 
     /// Deletes some expired rows and returns their number.
@@ -105,6 +109,10 @@ impl Remains {
             Self::Deliveries => tx.deliveries().sweep(now - DELIVERIES_KEPT).await,
             Self::WebhookSecrets => tx.webhook_endpoints().sweep_secrets(now).await,
             Self::WebhookReplays => tx.webhook_replays().sweep(now - DELIVERIES_KEPT).await,
+            Self::Activity(period) => {
+                let before = now - period.retention();
+                tx.activity().sweep(period, before).await
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A writing transaction holds the single write lock and works on a copy of the whole state, which replaces the original at commit.
 //! Dropping it undoes everything at once. A view is a copy too, so it never changes under its reader.
 
+mod activity;
 mod apps;
 mod audit;
 mod audit_chains;
@@ -232,6 +233,7 @@ impl FakeStore {
             turn,
             is_dead: false,
             effects: BTreeSet::new(),
+            counted: Vec::new(),
         };
         tokio::task::yield_now().await;
         work
@@ -278,6 +280,8 @@ struct Work {
     is_dead: bool,
     /// Effects of the commit.
     effects: BTreeSet<CommitEffect>,
+    /// Facts to report after the commit.
+    counted: Vec<CommitEffect>,
 }
 
 impl Work {
@@ -336,7 +340,9 @@ impl Tx for Work {
         drop(faults);
         *lock(&self.store.0.committed) = std::mem::take(&mut self.state);
         if let Some(hook) = self.store.0.hook.get() {
-            std::mem::take(&mut self.effects).into_iter().for_each(hook);
+            let effects = std::mem::take(&mut self.effects);
+            let counted = std::mem::take(&mut self.counted);
+            effects.into_iter().chain(counted).for_each(hook);
         }
         Ok(())
     }

@@ -197,6 +197,11 @@ impl Fact {
         self
     }
 
+    /// The text in a field of the data.
+    pub fn word(&self, field: &str) -> Option<&str> {
+        self.data.get(field)?.as_str()
+    }
+
     /// The data as stored.
     pub fn data(&self) -> String {
         Value::Object(self.data.clone()).to_string()

@@ -11,12 +11,15 @@ macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:ident $text:literal,)* })*) => {
         $(
             $(#[$doc])*
-            #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+            #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
             pub enum $name {
                 $($(#[$of])* $word,)*
             }
 
             impl $name {
+                /// All words.
+                pub const ALL: &'static [Self] = &[$(Self::$word),*];
+
                 /// The word on the wire.
                 pub const fn as_str(self) -> &'static str {
                     match self {

@@ -7,6 +7,7 @@
 //! After any error a [`Tx`] is unusable and must be dropped. A method of a [`Tx`] without a return value may defer its statement and send
 //! it together with the next call. In that case, the next call or the commit returns its error.
 
+mod activity;
 mod apps;
 mod audit;
 mod audit_chains;
@@ -32,11 +33,13 @@ mod wallet_imports;
 mod wallets;
 mod webhooks;
 
+use vestry_domain::activity::Measure;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::{AppId, AuditChainId};
 use vestry_domain::{Environment, World};
 use vestry_port_macro::port;
 
+pub use activity::Activity;
 pub use apps::{
     ApiKeys, AppKeys, Apps, KeyUsage, ManagementKeys, RedirectUrl, RedirectUrls, SigningKeys,
 };
@@ -146,13 +149,15 @@ pub enum StoreError {
 /// Result of a port method.
 pub type StoreResult<T> = Result<T, StoreError>;
 
-/// An effect of a commit that background tasks of the process wait for.
+/// An effect of a commit that the process acts on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommitEffect {
     /// Unsequenced events of this world.
     Events(World),
     /// Messages for the outbox.
     Messages,
+    /// A fact happened this many times; see [`Activity::note`].
+    Counted(World, Measure, u64),
 }
 
 /// Called after a commit, once for each of its effects.
@@ -306,4 +311,6 @@ repositories! {
     deliveries: Deliveries,
     /// Webhook replays.
     webhook_replays: WebhookReplays,
+    /// Counts of what happened.
+    activity: Activity,
 }

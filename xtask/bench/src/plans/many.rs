@@ -13,6 +13,7 @@ const MANY: u64 = 20_000;
 /// Tables that do not grow with users: configuration of Apps, heads of chains and logs, and pending work.
 const FEW: &[&str] = &[
     "__diesel_schema_migrations",
+    "activity",
     "apps",
     "api_key_uses",
     "management_keys",

@@ -2,6 +2,7 @@
 //!
 //! Every value is checked when it is read. An invalid one is [`StoreError::Corrupt`], which names table and column and never the value.
 
+pub mod activity;
 pub mod apps;
 pub mod audit;
 pub mod codes;

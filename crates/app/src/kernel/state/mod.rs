@@ -16,4 +16,5 @@ pub(crate) mod memory;
 pub(crate) mod outbox_outcomes;
 pub(crate) mod reads;
 pub(crate) mod refusal_log;
+pub(crate) mod tally;
 pub(crate) mod waiting_room;

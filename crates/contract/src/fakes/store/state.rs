@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use vestry_domain::activity::{Measure, Period};
 use vestry_domain::api_key::{ApiKey, KeyUse};
 use vestry_domain::app::App;
 use vestry_domain::audit::control::{ControlEntry, ControlHead};
@@ -89,6 +90,7 @@ pub(super) struct State {
     pub(super) webhook_deliveries: Vec<DeliveryRow>,
     pub(super) webhook_attempts: Vec<Attempt>,
     pub(super) webhook_replays: Vec<Replay>,
+    pub(super) activity: BTreeMap<(World, Period, Timestamp, Measure), u64>,
 }
 
 #[derive(Clone)]
