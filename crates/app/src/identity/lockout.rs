@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use vestry_domain::activity::{Measure, SignInFailure};
 use vestry_domain::code::{self, MethodId};
 use vestry_domain::event::{EventKind, Fact, FailReason, Method};
 use vestry_domain::ids::UserId;
@@ -53,6 +54,11 @@ impl Failure {
             user,
             reason: FailReason::UserDisabled,
         }
+    }
+
+    /// What it counts for.
+    pub(crate) const fn measure(self) -> Measure {
+        Measure::SignInFailed(SignInFailure::of(self.method, self.reason))
     }
 }
 
@@ -113,7 +119,7 @@ pub(crate) async fn emit_failure(
     emit_of(service, tx, caller, &subject, failure, now).await
 }
 
-/// Emits a failure if the App requested that. The limit keeps an attacker from flooding the log.
+/// Counts a failure, and emits it if the App requested that. The limit keeps an attacker from flooding the log.
 async fn emit_of(
     service: &Service,
     tx: &mut dyn Repositories,
@@ -122,6 +128,7 @@ async fn emit_of(
     failure: Failure,
     now: Timestamp,
 ) -> Result<(), StoreError> {
+    tx.activity().note(&caller.world, failure.measure(), 1);
     if !caller.wants(EventKind::SignInFailed) {
         return Ok(());
     }

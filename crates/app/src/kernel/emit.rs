@@ -1,5 +1,6 @@
 //! Emitting events in the transaction of the change (E-1).
 
+use vestry_domain::activity::Measure;
 use vestry_domain::event::{Fact, NewEvent};
 use vestry_domain::ids::{AppId, EventId};
 use vestry_domain::{Environment, World};
@@ -17,8 +18,10 @@ impl Service {
         facts: impl IntoIterator<Item = Fact> + Send,
     ) -> StoreResult<()> {
         let source = source.into();
-        let facts = facts.into_iter().filter(|fact| source.wants(fact.kind));
-        let events: Vec<_> = facts.map(|fact| self.new_event(&source, &fact)).collect();
+        let facts: Vec<_> = facts.into_iter().collect();
+        count(&mut *tx, &source.world, &facts);
+        let facts = facts.iter().filter(|fact| source.wants(fact.kind));
+        let events: Vec<_> = facts.map(|fact| self.new_event(&source, fact)).collect();
         if events.is_empty() {
             return Ok(());
         }
@@ -54,5 +57,13 @@ impl Service {
             data: fact.data(),
             created_at: self.now(&source.world),
         }
+    }
+}
+
+/// Counts users and wallets by the facts that report their creation, once the transaction has committed (CON-20). Emitted facts are
+/// counted already.
+pub(crate) fn count(tx: &mut dyn Repositories, world: &World, facts: &[Fact]) {
+    for measure in facts.iter().filter_map(Measure::of) {
+        tx.activity().note(world, measure, 1);
     }
 }

@@ -131,7 +131,8 @@ pub struct Service {
     pub(crate) refusals: RefusalLog,
     pub(crate) key_uses: KeyUses,
     pub(crate) failures: FailureLog,
-    /// Counts of committed facts, written every ten seconds.
+    /// Counts committed facts for the charts: in the tally, which is written every ten seconds.
+    pub(crate) meter: Arc<dyn Meter>,
     pub(crate) tally: Arc<Tally>,
     pub(crate) outbox_outcomes: Arc<Batcher<OutboxOutcomes>>,
     pub(crate) last_seen: Arc<Batcher<Touches>>,
@@ -159,6 +160,7 @@ impl Service {
         let meter: Arc<dyn Meter> = Arc::<Tally>::clone(&tally);
         ports.store.on_commit({
             let (unsequenced, outbox_bell) = (Arc::clone(&unsequenced), Arc::clone(&outbox_bell));
+            let meter = Arc::clone(&meter);
             Box::new(move |committed| match committed {
                 CommitEffect::Events(world) => unsequenced.add([world]),
                 CommitEffect::Messages => outbox_bell.notify_one(),
@@ -186,6 +188,7 @@ impl Service {
             refusals: RefusalLog::default(),
             key_uses: KeyUses::default(),
             failures: FailureLog::default(),
+            meter,
             tally,
             ports,
             settings,

@@ -1,6 +1,7 @@
 //! Common part of `wallets/{wallet_id}/sign_message`, `sign_transaction` and `rpc`.
 
 use vestry_domain::action::Action;
+use vestry_domain::activity::Measure;
 use vestry_domain::ids::WalletId;
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{Wallet, WalletType};
@@ -79,6 +80,8 @@ impl Service {
         // Record the signature before it is returned.
         self.note_signature(caller, wallet_id, &request, &signed)
             .await?;
+        let measure = Measure::Signature(wallet.wallet_type);
+        self.meter.add(caller.world, measure, 1);
         Ok(SignedByWallet { wallet, signed })
     }
 }

@@ -6,6 +6,7 @@
     reason = "tests fail by panicking"
 )]
 
+mod activity;
 mod api_keys;
 mod audit;
 mod captured;

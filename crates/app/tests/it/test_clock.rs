@@ -5,6 +5,7 @@ use vestry_app::delivery::test_messages::{FindMessages, TestEnvError};
 use vestry_app::idempotency::Begun;
 use vestry_app::identity::codes::VerifyCodeError;
 use vestry_app::identity::sessions::VerifySession;
+use vestry_app::platform::ActivityRange;
 use vestry_app::platform::test_clock::ClockReading;
 use vestry_app::platform::webhooks::Resume;
 use vestry_app::{Caller, Principal, Refusal};
@@ -396,6 +397,14 @@ async fn takes_place(what: &str, harness: &Harness, moved: Moved) -> bool {
             harness.sweep().await;
             captured(harness, &test).await == 0
         }
+        "Charts of the console" => {
+            harness.user(&test, ADA).await;
+            harness.service.write_activity().await;
+            moved.by(harness, DAY).await;
+            let (by, range) = (Principal::cli(), ActivityRange::Day);
+            let found = harness.service.activity(by, test.world, range).await;
+            found.unwrap().counts.is_empty()
+        }
         "Events are deleted after their retention" => {
             harness.user(&test, ADA).await;
             service.sequence_all().await.unwrap();
@@ -445,7 +454,7 @@ async fn the_page_names_the_right_clock() {
     let lines: Vec<_> = lines
         .filter(|(_, clock)| ["test", "machine"].contains(clock))
         .collect();
-    assert_eq!(lines.len(), 17);
+    assert_eq!(lines.len(), 18);
     for (what, clock) in lines {
         for moved in [Moved::Test, Moved::Machine] {
             let harness = Harness::new().await;

@@ -83,7 +83,16 @@ impl Users {
                 if no_events {
                     import = import.without_events();
                 }
-                import::run(import, &file, dry_run).await
+                // Created users are counted as they are by a running service.
+                let (done, stop) = tokio::sync::oneshot::channel::<()>();
+                let importing = async {
+                    let output = import::run(import, &file, dry_run).await;
+                    drop(done);
+                    output
+                };
+                let counting = service.run_activity(async { drop(stop.await) });
+                let (output, ()) = tokio::join!(importing, counting);
+                output
             }
             Self::Export {
                 of,

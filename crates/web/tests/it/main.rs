@@ -11,6 +11,7 @@
 
 mod harness;
 
+mod activity;
 mod attacks;
 mod audit;
 mod claims;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use tokio::time::{Instant, MissedTickBehavior};
+use vestry_domain::activity::{Latency, Measure, WebhookOutcome};
 use vestry_domain::event::Event;
 use vestry_domain::ids::AppId;
 use vestry_domain::timestamp::Seconds;
@@ -380,8 +381,18 @@ impl Service {
 
     async fn note(&self, note: DeliveryOutcome) {
         let id = note.delivery.id;
+        let world = note.delivery.world;
+        let attempted = note.attempt.as_ref().map(|attempt| {
+            let latency = Latency::of(attempt.duration_ms);
+            (WebhookOutcome::from(note.outcome), latency)
+        });
         match self.batched(&self.delivery_outcomes, note).await {
-            Some(Ok(())) => {}
+            Some(Ok(())) => {
+                if let Some((outcome, latency)) = attempted {
+                    self.meter.add(world, Measure::Webhook(outcome), 1);
+                    self.meter.add(world, Measure::WebhookMs(latency), 1);
+                }
+            }
             // If recording fails, the event is sent again when the lease expires.
             None => {
                 tracing::warn!(delivery = %id, "webhook attempt not recorded (panic); the event may be sent again");

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use vestry_domain::activity::{Measure, SignInMethod};
 use vestry_domain::event::Fact;
 use vestry_domain::ids::{SessionId, UserId};
 use vestry_domain::limits;
@@ -268,6 +269,10 @@ impl Service {
         let shown = CredentialKind::of(&sign_in.factor.proof);
         record_sign_in(tx, caller, sign_in.user_id, shown, now).await?;
         caller.acts_for(sign_in.user_id);
+        if session_request.presented.is_none() {
+            let measure = Measure::SignIn(SignInMethod::of(&sign_in.factor.proof));
+            tx.activity().note(&caller.world, measure, 1);
+        }
         let limits = caller.settings().session_limits();
         let token = mint::session_token(&*self.ports.entropy);
         let hash = TokenHash::of(token.expose());

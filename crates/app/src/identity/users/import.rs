@@ -29,6 +29,7 @@ use super::update::changes;
 use crate::identity::password_seal;
 use crate::identity::sign_in_address::sign_in_address;
 use crate::kernel::change::Change;
+use crate::kernel::emit::count;
 use crate::kernel::fault::retried;
 use crate::kernel::key_pins::hold_wallet_key;
 use crate::kernel::source::Source;
@@ -552,9 +553,11 @@ impl UserImport<'_> {
             return Ok(());
         }
         if self.unreported.is_some() {
+            count(&mut *tx, &self.world, &facts);
             facts.clear();
         }
         if facts.len() > MAX_AT_ONCE {
+            count(&mut *tx, &self.world, &facts);
             // One user with more events than fit into a transaction.
             facts = vec![Fact::users_imported(1)];
         }

@@ -180,18 +180,20 @@ impl Service {
         found.ok_or(Refusal::InvalidCredentials)
     }
 
-    /// Emits the failure of a signature for an existing user, if the App requested that.
+    /// Counts the failure of a signature for an existing user, and emits it if the App requested that.
     async fn tell_refused_signature(
         &self,
         caller: &Caller,
         user: UserId,
         now: Timestamp,
     ) -> Result<(), Refusal> {
+        let failure = Failure::wrong(Method::Wallet, user);
         if !caller.wants(EventKind::SignInFailed) {
+            // Nothing is written, so there is no commit that would count it.
+            self.meter.add(caller.world, failure.measure(), 1);
             return Ok(());
         }
         let mut tx = self.ports.store.begin().await?;
-        let failure = Failure::wrong(Method::Wallet, user);
         emit_failure(self, &mut *tx, caller, failure, now).await?;
         Ok(tx.commit().await?)
     }
