@@ -3,6 +3,7 @@
 
 use askama::filters::Safe;
 use askama::{Result, Values};
+use vestry_domain::wallet::WalletType;
 use vestry_domain::{Timestamp, rfc3339};
 
 use crate::assets;
@@ -116,7 +117,7 @@ pub(crate) fn grouped(number: i64) -> String {
     separated(&number.to_string())
 }
 
-fn separated(digits: &str) -> String {
+pub(crate) fn separated(digits: &str) -> String {
     let mut shown = String::new();
     for (at, digit) in digits.chars().enumerate() {
         let left = digits.len() - at;
@@ -140,7 +141,7 @@ fn time(at: Timestamp, shown: &str) -> String {
 }
 
 /// A time in UTC, such as `15 Jan 2027, 07:59:57`.
-fn date(at: Timestamp) -> String {
+pub(crate) fn date(at: Timestamp) -> String {
     const MONTHS: [&str; 12] = [
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ];
@@ -159,7 +160,8 @@ fn date(at: Timestamp) -> String {
     )
 }
 
-fn weekday(at: Timestamp) -> &'static str {
+/// The day of the week in UTC.
+pub(crate) fn weekday(at: Timestamp) -> &'static str {
     // 1 January 1970 was a Thursday.
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     let day = at.unix().div_euclid(24 * 60 * 60).rem_euclid(7);
@@ -190,6 +192,17 @@ pub(crate) fn relative(at: Timestamp, now: Timestamp) -> String {
     match seconds > 0 {
         true => format!("in {count} {name}"),
         false => format!("{count} {name} ago"),
+    }
+}
+
+/// The sign of a chain, and its name.
+pub(crate) const fn chain(wallet_type: WalletType) -> (&'static str, &'static str) {
+    match wallet_type {
+        WalletType::Ethereum => ("ETH", "Ethereum"),
+        WalletType::Solana => ("SOL", "Solana"),
+        WalletType::Bitcoin => ("BTC", "Bitcoin"),
+        WalletType::Polkadot => ("DOT", "Polkadot"),
+        WalletType::Stellar => ("XLM", "Stellar"),
     }
 }
 

@@ -4,11 +4,13 @@
 //! security headers; every form through `form`, which checks that one of our own pages sent it. A page never decides what its operator
 //! may do: use cases do, with the operator's principal. Only passkeys need a script.
 
+mod activity;
 mod alarms;
 mod app;
 mod assets;
 mod audit;
 mod by_api;
+mod charts;
 mod checklist;
 mod clock;
 mod company;

@@ -1,12 +1,13 @@
 //! The overview of an App and environment.
 
 use actix_web::http::StatusCode;
-use actix_web::web::Path;
+use actix_web::web::{Path, Query};
 use askama::Template;
 use vestry_app::delivery::events::{ListEvents, ListEventsError};
 use vestry_domain::action::Action;
 use vestry_domain::app::App;
 
+use crate::activity::{Activity, Wanted};
 use crate::app::{Address, enter};
 use crate::by_api::ByApi;
 use crate::checklist::Checklist;
@@ -25,6 +26,9 @@ const LAST_EVENTS: i64 = 10;
 struct OverviewPage {
     frame: Frame,
     app: App,
+    /// Why the default range is shown.
+    problem: Option<String>,
+    activity: Activity,
     /// The tasks before go-live; `None` in test.
     checklist: Option<Checklist>,
     /// The newest events, newest first.
@@ -33,9 +37,18 @@ struct OverviewPage {
 }
 
 /// `GET {app}/{environment}/`
-pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
+pub(crate) async fn show(visit: Visit, address: Path<Address>, wanted: Query<Wanted>) -> Shown {
     let inside = enter(&visit, &address).await?;
     let id = inside.world().app_id;
+    let (range, problem) = wanted.range();
+    let (by, world) = (inside.by.clone(), inside.world());
+    let found = visit
+        .run(|service| async move { service.activity(&by, world, range.range).await })
+        .await;
+    let found = match found {
+        Ok(found) => found,
+        Err(refusal) => return Err(inside.refused(&visit, refusal, "").await),
+    };
     let mut rows = Vec::new();
     if inside.may(Action::ReadEvents) {
         let caller = inside.caller.clone();
@@ -54,7 +67,13 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
             }
         }
     }
+    let status = match problem {
+        None => StatusCode::OK,
+        Some(_) => StatusCode::BAD_REQUEST,
+    };
     let template = OverviewPage {
+        problem: problem.map(|invalid| invalid.message.into_owned()),
+        activity: Activity::new(range, found),
         checklist: Checklist::of(&visit, &inside).await?,
         rows,
         frame: inside.frame(&visit, ""),
@@ -66,5 +85,5 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
             format!("vestry app show {id}"),
         ),
     };
-    Ok(page(&visit, StatusCode::OK, &template))
+    Ok(page(&visit, status, &template))
 }

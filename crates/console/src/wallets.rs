@@ -18,7 +18,7 @@ use vestry_domain::audit::control::{ControlAction, Detail};
 use vestry_domain::event::Actor;
 use vestry_domain::ids::{AuditEntryId, UserId, WalletId};
 use vestry_domain::search::{RawCondition, UserFilter};
-use vestry_domain::wallet::{Disabled, DisabledReason, Wallet, WalletType};
+use vestry_domain::wallet::{Disabled, DisabledReason, Wallet};
 
 use crate::app::{Address, Inside, enter, received};
 use crate::by_api::ByApi;
@@ -171,13 +171,7 @@ async fn with_address(
 
 /// The sign and the name of a chain.
 pub(crate) fn chain(wallet: &Wallet) -> (&'static str, &'static str) {
-    match wallet.wallet_type {
-        WalletType::Ethereum => ("ETH", "Ethereum"),
-        WalletType::Solana => ("SOL", "Solana"),
-        WalletType::Bitcoin => ("BTC", "Bitcoin"),
-        WalletType::Polkadot => ("DOT", "Polkadot"),
-        WalletType::Stellar => ("XLM", "Stellar"),
-    }
+    filters::chain(wallet.wallet_type)
 }
 
 /// The tone, if it has one, and the name of a wallet's state.

@@ -1,4 +1,4 @@
-//! What the charts of the console count, through the API.
+//! What the charts of the console count, through the API, and how the overview shows it (CON-1, CON-19).
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,22 @@ use vestry_app::Principal;
 use vestry_app::platform::ActivityRange;
 use vestry_app::platform::webhooks::NewEndpoint;
 use vestry_contract::browser::Browser;
+use vestry_domain::operator::Role;
 use vestry_domain::{Environment, World};
 
 use crate::attacks::people::{
     Authenticator, CODES, PAGE, PASSKEYS, PASSWORD, PASSWORDS, Person, Pocket, TOTP, assertion,
     link_to, passkey, texted, with_password,
 };
+use crate::console::{grants, operator};
+use crate::console_pages::{path, user_in};
 use crate::flows::{sent, signed_in, verified};
 use crate::harness::{Api, on_both};
 use crate::oauth;
 
 on_both! {
     con_20_counters_equal_the_committed_facts
+    the_overview_draws_what_happened
 }
 
 const CREATE: &str = "/v1/auth/users/create";
@@ -245,4 +249,42 @@ async fn webhooks(api: &Api, expected: &mut Counts) {
     }
     note(expected, &["webhook/delivered", "webhook/failed"]);
     note(expected, &["webhook/gone"]);
+}
+
+async fn the_overview_draws_what_happened(api: &Api) {
+    let grants = grants(Role::Viewer, Some(api.app.id));
+    let (mut ann, ..) = operator(api, "ann@example.com", grants).await;
+    let [overview, other] = ["live", "test"].map(|environment| path(api, environment, ""));
+    let empty = "Nothing happened in the last 30 days";
+    ann.get(&overview).await.shows(200, empty);
+    for _ in 0..3 {
+        user_in(api, Environment::Live, json!({})).await;
+    }
+    api.service.write_activity().await;
+    for (range, title, step) in [
+        ("24h", "New users per hour, last 24 hours", "15 Jan, 08:00"),
+        ("7d", "New users per day, last 7 days", "Fri 15 Jan"),
+        ("30d", "New users per day, last 30 days", "Fri 15 Jan"),
+        ("12m", "New users per month, last 12 months", "Jan 2027"),
+    ] {
+        let page = ann.get(&format!("{overview}?range={range}")).await;
+        let page = page.shows(200, title);
+        let row = format!("<th scope=\"row\">{step}</th><td class=\"num\">3</td>");
+        let tooltip = format!("<title>{step}: New users 3</title>");
+        let current = format!("<a href=\"?range={range}\" aria-current=\"true\">");
+        for part in [
+            &*row,
+            &tooltip,
+            &current,
+            "No sign-ins in this time",
+            "100 %",
+        ] {
+            assert!(page.html.contains(part), "{part} in {}", page.html);
+        }
+        assert!(!page.html.contains(" style="), "{}", page.html);
+    }
+    ann.get(&format!("{overview}?range=1y"))
+        .await
+        .shows(400, "range must be 24h, 7d, 30d or 12m");
+    ann.get(&other).await.shows(200, empty);
 }
