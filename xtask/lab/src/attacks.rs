@@ -19,7 +19,7 @@ Every change runs the same tests at a smaller size.
 --races        check that a hundred parallel calls to two processes never create duplicates (R1 to R11, attack 4)
 --rounds N     the number of rounds of each race (default 1000; a change uses 10)
 --events       check that events, webhooks and the audit log lose nothing in kills, failovers and races (EV-K1 to EV-A2)
---operators    check that no race, kill or random key gets past operators, management keys and configuration documents (CN-P1 to CN-K1)
+--operators    check that no race, kill or random key gets past operators, management keys and configuration documents (CN-P1 to CN-K2)
 --no-install   do not install anything with apt-get";
 
 /// Nightly tests of events, webhooks and the audit log, with their rounds. Each runs alone, because some need an idle machine.
@@ -41,6 +41,7 @@ const OPERATORS: &[(&str, u32)] = &[
     ("cn_a1", 500),
     ("cn_c1", 1_000),
     ("cn_k1", 200),
+    ("cn_k2", 50),
     ("cn_p1", 5_000),
     ("cn_r1", 10),
     ("cn_r2", 500),

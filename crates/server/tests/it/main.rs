@@ -14,6 +14,7 @@ mod support;
 mod a_thousand_users;
 mod app_key_rotation;
 
+mod activity;
 mod audit;
 mod checkpoints;
 mod commands;
