@@ -1,6 +1,7 @@
 """Takes the pictures of README.md and docs/console.md, with the objects of a shop that has just begun."""
 
 import base64
+import collections
 import os
 import pathlib
 import zlib
@@ -76,20 +77,18 @@ class Shop(Objects):
 
 
 def smaller(png):
-    """The same picture, with each colour reduced to 5 bits a channel where it has more than 256, and an index in place of its pixels."""
+    """The same picture with the 256 most frequent colours; others become the nearest of them."""
     width, height, pixels = decoded(png)
-    for bits in (8, 7, 6, 5, 4, 3):
-        mask = 256 - (1 << (8 - bits))
-        table = bytes(value & mask | (value & mask) >> bits for value in range(256))
-        reduced = pixels.translate(table) if bits < 8 else pixels
-        channels = list(zip(reduced[0::3], reduced[1::3], reduced[2::3]))
-        palette = {colour: index for index, colour in enumerate(dict.fromkeys(channels))}
-        if len(palette) <= 256:
-            break
+    channels = list(zip(pixels[0::3], pixels[1::3], pixels[2::3]))
+    colours = [colour for colour, _ in collections.Counter(channels).most_common()]
+    kept = colours[:256]
+    palette = {colour: index for index, colour in enumerate(kept)}
+    for colour in colours[256:]:
+        palette[colour] = min(range(256), key=lambda index: sum((one - other) ** 2 for one, other in zip(kept[index], colour)))
     indices = bytes(map(palette.__getitem__, channels))
     lines = b"".join(b"\0" + indices[at : at + width] for at in range(0, width * height, width))
     head = width.to_bytes(4) + height.to_bytes(4) + bytes([8, 3, 0, 0, 0])
-    parts = ((b"IHDR", head), (b"PLTE", bytes(sum(palette, ()))), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    parts = ((b"IHDR", head), (b"PLTE", bytes(sum(kept, ()))), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
     return png[:8] + b"".join(chunk(*part) for part in parts)
 
 
