@@ -83,6 +83,7 @@ class Walk:
         for path, fields, button, status in FORMS:
             self.send(path.format_map(words), {label: fill(text, words) for label, text in fields.items()}, button, status)
         self.menus(objects)
+        self.trials(objects)
         self.browser.driver.delete_all_cookies()
         for page, path in paths(objects, OUTSIDE):
             self.open(path, ERRORS.get(page, 200))
@@ -122,6 +123,19 @@ class Walk:
         self.browser.find("[popovertarget=me]").click()
         self.browser.find("[data-shortcuts]").click()
         self.here("the list of shortcuts")
+
+    def trials(self, objects):
+        """What "Try it" shows, for a provider that fails and for one that signs in."""
+        methods = f"/console/{objects['app']}/test/methods"
+        for provider in ("kestrel", "test"):
+            self.browser.open(methods)
+            # In this tab, which has the look.
+            self.browser.script("for (const form of document.forms) form.removeAttribute('target')")
+            self.browser.follow(self.browser.find(f"form[action$='/{provider}/trial'] button").click)
+            if provider == "test":
+                self.browser.until(lambda: self.browser.find("button[value=verified]")).click()
+                self.browser.until(lambda: "/test/trial" in self.browser.here() and self.browser.heading())
+            self.here(f"the trial of {provider}")
 
     def here(self, name, status=200):
         """Checks the page that is open."""

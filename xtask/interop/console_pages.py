@@ -67,9 +67,10 @@ class Objects(dict):
         key = ("--name", f"Orders of {LONG_APP}"[:100], "--scope", "users:read,wallets:read", "--ip-allow", "192.0.2.0/24,2001:db8::/32")
         self["key"] = self.operate("key", "create", app, "test", *key)["id"]
         self["key_of_live"] = self.operate("key", "create", app, "live", "--name", "Backend")["id"]
+        # Nothing listens there, so its checks fail at once.
         secret = pathlib.Path(service.database()).with_name("client-secret")
         secret.write_text("not a secret")
-        provider = ("kestrel", "--client-id", "abc", "--client-secret-file", str(secret), "--issuer", f"https://id.example.org/{'realm/' * 20}")
+        provider = ("kestrel", "--client-id", "abc", "--client-secret-file", str(secret), "--issuer", f"https://127.0.0.1:9/{'realm/' * 20}")
         self.operate("provider", "set", app, "test", *provider)
         of_key = ("--app", "all", "--environment", "test,live", "--expires-in", "90d", "--scope", "apps:write,audit:read")
         self["management_key"] = self.operate("manage-key", "create", "Pipeline", *of_key)["id"]
@@ -251,6 +252,8 @@ AGAIN = {
     "/me/sessions/end": ["/me/sessions/end"],
     "/{app}/{environment}/clock/{id}": [f"{HERE}/clock/advance"],
     "/{app}/{environment}/providers/{id}/check": [f"{HERE}/providers/kestrel/check"],
+    "/{app}/{environment}/methods/mail": [f"{HERE}/methods/mail"],
+    "/{app}/{environment}/providers/{id}/trial": [f"{HERE}/providers/kestrel/trial"],
     "/{app}/{environment}/redirect-urls/{id}/default": [f"{HERE}/redirect-urls/{{url}}/default"],
     "/{app}/{environment}/settings/review": [f"{LIVE}/settings/review"],
     "/{app}/{environment}/webhooks/{id}/replay": [f"{HERE}/webhooks/{{hook}}/replay"],
