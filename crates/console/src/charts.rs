@@ -433,7 +433,7 @@ mod tests {
         }
         let chart = stacked(&[("a", &[u64::MAX, 1]), ("b", &[u64::MAX, 1])]);
         assert_eq!(chart.paths()[0].1, "M1.5 140.0h7v-140.0h-7z");
-        assert_eq!(chart.paths()[1].1, "", "beyond what is counted");
+        assert_eq!(chart.paths()[1].1, "", "beyond the counts");
     }
 
     #[test]

@@ -6,8 +6,10 @@ use actix_web::web::Path;
 use askama::Template;
 use vestry_app::delivery::events::{ListEvents, ListEventsError};
 use vestry_app::delivery::test_messages::FindMessages;
+use vestry_app::platform::ActivityRange;
 use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
+use vestry_domain::activity::Measure;
 use vestry_domain::event::EventKind;
 
 use crate::app::{Address, Inside, enter};
@@ -27,9 +29,26 @@ struct Step {
     name: &'static str,
     title: &'static str,
     text: &'static str,
-    done_at: Option<Timestamp>,
+    state: StepState,
     /// Language and code.
     code: [(&'static str, String); 3],
+}
+
+/// Whether a call has happened.
+#[derive(Clone, Copy)]
+enum StepState {
+    /// Not that anything tells.
+    Open,
+    /// At this time.
+    DoneAt(Timestamp),
+    /// In the last twelve months, by the counters.
+    Done,
+}
+
+impl From<Option<Timestamp>> for StepState {
+    fn from(at: Option<Timestamp>) -> Self {
+        at.map_or(Self::Open, Self::DoneAt)
+    }
 }
 
 #[derive(Template)]
@@ -43,12 +62,11 @@ struct QuickStartPage {
 }
 
 /// When each step last happened.
-#[derive(Default)]
 struct Happened {
     user: Option<Timestamp>,
     code: Option<Timestamp>,
     session: Option<Timestamp>,
-    signature: Option<Timestamp>,
+    has_signed: bool,
 }
 
 /// `GET quick-start`
@@ -86,9 +104,25 @@ async fn happened(visit: &Visit, inside: &Inside) -> Result<Happened, HttpRespon
     Ok(Happened {
         user: last(visit, inside, EventKind::UserCreated).await?,
         session: last(visit, inside, EventKind::SessionCreated).await?,
-        signature: last(visit, inside, EventKind::WalletSigned).await?,
+        has_signed: has_signed(visit, inside).await?,
         code,
     })
+}
+
+/// Whether a wallet has signed. Signatures have events only where a webhook asks for them, so the counters tell.
+async fn has_signed(visit: &Visit, inside: &Inside) -> Result<bool, HttpResponse> {
+    let (by, world) = (inside.by.clone(), inside.world());
+    let read = visit.run(|service| async move {
+        let year = ActivityRange::Year;
+        service.activity(&by, world, year).await
+    });
+    match read.await {
+        Ok(found) => Ok(found
+            .counts
+            .keys()
+            .any(|measure| matches!(measure, Measure::Signature(_)))),
+        Err(refusal) => Err(inside.refused(visit, refusal, "").await),
+    }
 }
 
 /// When an event of a type last happened.
@@ -138,28 +172,31 @@ fn steps(base: &str, is_test: bool, happened: &Happened) -> Vec<Step> {
             name: "user",
             title: "1. Create a user",
             text: "Creates a user with an e-mail address and a default Ethereum wallet.",
-            done_at: happened.user,
+            state: happened.user.into(),
             code: code(CURL_USER, TYPESCRIPT_USER, PYTHON_USER),
         },
         Step {
             name: "code",
             title: "2. Send a code",
             text: sent,
-            done_at: happened.code,
+            state: happened.code.into(),
             code: code(CURL_CODE, TYPESCRIPT_CODE, PYTHON_CODE),
         },
         Step {
             name: "verify",
             title: "3. Verify the code and start a session",
             text: "With curl, set EMAIL_ID to the email_id of the last response, and CODE to the code.",
-            done_at: happened.session,
+            state: happened.session.into(),
             code: verify,
         },
         Step {
             name: "sign",
             title: "4. Sign a message",
             text: "Uses the wallet of step 1. With curl, set WALLET to its id. Vestry sends nothing to any chain.",
-            done_at: happened.signature,
+            state: match happened.has_signed {
+                true => StepState::Done,
+                false => StepState::Open,
+            },
             code: code(CURL_SIGN, TYPESCRIPT_SIGN, PYTHON_SIGN),
         },
     ]

@@ -1,4 +1,4 @@
-//! Counters of the charts: what is counted, when it is written, and how long it is retained.
+//! Counters of the charts: which facts are counted, when it is written, and how long it is retained.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

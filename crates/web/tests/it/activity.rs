@@ -33,7 +33,7 @@ const HOST: &str = "hooks.example.com";
 /// Counts that are expected, and those that were read.
 type Counts = BTreeMap<String, u64>;
 
-/// What was counted so far in an environment, written like a process does every ten seconds.
+/// The counts so far in an environment, written like a process does every ten seconds.
 async fn counted(api: &Api, environment: Environment) -> Counts {
     api.service.write_activity().await;
     let world = World::new(api.app.id, environment);
@@ -69,7 +69,7 @@ async fn twice(api: &Api, path: &str, body: Value) -> Value {
 }
 
 /// CON-20: sign-ins, failures, users, wallets, signatures and webhooks are counted once, in their environment. Refused, repeated and
-/// undone calls count nothing, and nor does anything else that happens meanwhile.
+/// undone calls count nothing, and nor does any other call.
 async fn con_20_counters_equal_the_committed_facts(api: &Api) {
     let mut test = Counts::new();
     let mut live = Counts::new();

@@ -84,7 +84,7 @@ pub enum TrialStep {
     Exchange,
 }
 
-/// Why the provider vouched for nobody.
+/// Why the provider named no person.
 #[derive(Debug)]
 pub struct TrialFailure {
     /// The part that failed.

@@ -19,7 +19,7 @@ async fn cn_r2_con_15_of_parallel_submissions_one_acts(api: &Api) {
     let (mut ann, _) = operator(api, "ann@example.com", grants(Role::Owner, None)).await;
     let (new, list) = (path(api, "test", "keys/new"), path(api, "test", "keys"));
     for _ in 0..rng::rounds(5) {
-        // The limit of forms starts anew.
+        // The limit of forms starts again.
         api.pass(60);
         let before = keys(api, Environment::Test).await.len();
         let shown = ann.get(&new).await;
