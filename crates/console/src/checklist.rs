@@ -1,15 +1,14 @@
 //! The go-live checklist: what a live environment needs before users come.
 
 use actix_web::HttpResponse;
-use vestry_app::Refusal;
-use vestry_app::platform::webhooks::ListedEndpoint;
 use vestry_app::platform::{ListedConnection, RedirectUrl};
-use vestry_domain::Environment;
 use vestry_domain::action::Action;
+use vestry_domain::api_key::{ApiKey, ApiKeyKind};
 use vestry_domain::extent::Extent;
+use vestry_domain::webhook::Endpoint;
+use vestry_domain::{Environment, Timestamp};
 
 use crate::app::Inside;
-use crate::keys::{self, Row};
 use crate::visit::Visit;
 
 /// The tasks, done and open.
@@ -29,13 +28,6 @@ pub(crate) struct Task {
     is_done: bool,
 }
 
-/// What the tasks are judged by.
-struct Found {
-    urls: Vec<RedirectUrl>,
-    providers: Vec<ListedConnection>,
-    endpoints: Vec<ListedEndpoint>,
-}
-
 impl Checklist {
     /// The list of a live environment.
     ///
@@ -45,14 +37,15 @@ impl Checklist {
         if inside.world().environment != Environment::Live || !inside.may(Action::ReadApiKeys) {
             return Ok(None);
         }
-        let keys = keys::rows(visit, inside).await?;
-        let found = match read(visit, inside).await {
+        let (by, world) = (inside.by.clone(), inside.world());
+        let found = visit.run(|service| async move { service.readiness(&by, world).await });
+        let found = match found.await {
             Ok(found) => found,
             Err(refusal) => return Err(inside.refused(visit, refusal, "").await),
         };
         let mut tasks = vec![
-            restricted_keys(&keys),
-            redirect_url(&found.urls),
+            restricted_keys(&found.keys, visit.service.machine_time()),
+            redirect_url(&found.redirect_urls),
             provider_secrets(&found.providers),
             transports(visit.service.has_mailer(), visit.service.has_sms()),
             webhook(&found.endpoints),
@@ -76,18 +69,6 @@ impl Checklist {
     }
 }
 
-async fn read(visit: &Visit, inside: &Inside) -> Result<Found, Refusal> {
-    let (by, world) = (inside.by.clone(), inside.world());
-    let read = visit.run(|service| async move {
-        Ok::<_, Refusal>(Found {
-            urls: service.list_redirect_urls(&by, world.into()).await?,
-            providers: service.list_providers(&by, world.into()).await?,
-            endpoints: service.list_webhooks(&by, world.into()).await?,
-        })
-    });
-    read.await
-}
-
 /// Something counted, such as `2 redirect URLs`.
 fn counted(count: usize, one: &str, many: &str) -> String {
     match count {
@@ -96,12 +77,14 @@ fn counted(count: usize, one: &str, many: &str) -> String {
     }
 }
 
-fn restricted_keys(keys: &[Row]) -> Task {
+fn restricted_keys(keys: &[ApiKey], now: Timestamp) -> Task {
     let usable = || {
-        let secret = keys.iter().filter(|key| key.is_secret());
-        secret.filter(|key| key.is_usable())
+        keys.iter().filter(move |key| {
+            let is_secret = key.kind == ApiKeyKind::Secret;
+            is_secret && key.revoked_at.is_none() && !key.restrictions.has_expired(now)
+        })
     };
-    let full = usable().filter(|key| key.is_full()).count();
+    let full = usable().filter(|key| key.scopes.is_empty()).count();
     let text = match (usable().count(), full) {
         (0, _) => "No live key exists yet. Create one with the least access that its program needs.".to_owned(),
         (count, 0) => counted(count, "restricted key", "restricted keys"),
@@ -177,10 +160,10 @@ fn transports(has_mailer: bool, has_sms: bool) -> Task {
     }
 }
 
-fn webhook(endpoints: &[ListedEndpoint]) -> Task {
+fn webhook(endpoints: &[Endpoint]) -> Task {
     let enabled = endpoints
         .iter()
-        .filter(|listed| listed.endpoint.disabled.is_none())
+        .filter(|endpoint| endpoint.disabled.is_none())
         .count();
     Task {
         name: "Add a webhook endpoint",

@@ -61,7 +61,7 @@ const WALLET_TYPES: &[(&str, &str, &str)] = &[
 ];
 
 /// A key in the list.
-pub(crate) struct Row {
+struct Row {
     key: ApiKey,
     last_used: Option<Timestamp>,
     has_expired: bool,
@@ -74,17 +74,8 @@ impl Row {
     }
 
     /// Whether it can do everything that no scope has to name.
-    pub(crate) fn is_full(&self) -> bool {
-        self.is_secret() && self.key.scopes.is_empty()
-    }
-
-    pub(crate) fn is_secret(&self) -> bool {
-        self.key.kind == ApiKeyKind::Secret
-    }
-
-    /// Whether calls with it are admitted.
-    pub(crate) fn is_usable(&self) -> bool {
-        self.may_change() && !self.has_expired
+    fn is_full(&self) -> bool {
+        self.key.kind == ApiKeyKind::Secret && self.key.scopes.is_empty()
     }
 
     fn tags(&self) -> Vec<String> {
@@ -257,7 +248,7 @@ fn command(inside: &Inside, verb: &str, rest: &str) -> String {
 }
 
 /// The keys of the environment with their last uses.
-pub(crate) async fn rows(visit: &Visit, inside: &Inside) -> Result<Vec<Row>, HttpResponse> {
+async fn rows(visit: &Visit, inside: &Inside) -> Result<Vec<Row>, HttpResponse> {
     let (by, world) = (inside.by.clone(), inside.world());
     let read = visit.run(|service| async move {
         let keys = service.list_api_keys(&by, world.into()).await?;
@@ -300,7 +291,7 @@ pub(crate) async fn list(
     let rows = rows.filter(|row| row.key.revoked_at.is_none() || shows_revoked);
     let (secret, public): (Vec<_>, Vec<_>) =
         rows.partition(|row| row.key.kind == ApiKeyKind::Secret);
-    let is_powerful = |row: &&Row| row.is_full() && row.is_usable();
+    let is_powerful = |row: &&Row| row.is_full() && row.may_change() && !row.has_expired;
     let template = KeysPage {
         full_access: secret.iter().filter(is_powerful).count(),
         may_issue: inside.may(Action::CreateApiKey),
