@@ -11,8 +11,13 @@ use vestry_app::Service;
 
 use crate::config::Settings;
 
+/// Time limit for the last write of activity counts.
+const LAST_WRITE: Duration = Duration::from_secs(2);
+
 /// The background tasks of this process.
 pub(crate) struct Background {
+    service: Arc<Service>,
+    runtime: Handle,
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
@@ -72,15 +77,28 @@ impl Background {
         tasks.spawn_on(async move { refused.run_refusals(counted).await }, runtime);
         let (counting, counted) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { counting.run_activity(counted).await }, runtime);
-        let (service, stopped) = (Arc::clone(service), until(stopped));
-        tasks.spawn_on(async move { service.run_sequencer(stopped).await }, runtime);
-        Self { stop, tasks }
+        let (sequencer, sequences) = (Arc::clone(service), until(stopped));
+        tasks.spawn_on(
+            async move { sequencer.run_sequencer(sequences).await },
+            runtime,
+        );
+        Self {
+            service: Arc::clone(service),
+            runtime: runtime.clone(),
+            stop,
+            tasks,
+        }
     }
 
     /// Stops the tasks, waiting at most `at_most` for them to finish their current work. A message interrupted here is sent again by
     /// another worker when its lease ends.
     pub(crate) async fn finish(self, at_most: Duration) {
-        let Self { stop, tasks } = self;
+        let Self {
+            service,
+            runtime,
+            stop,
+            tasks,
+        } = self;
         // Sending fails if every task has ended already.
         let _ended = stop.send(true);
         if tokio::time::timeout(at_most, tasks.join_all())
@@ -88,6 +106,14 @@ impl Background {
             .is_err()
         {
             tracing::warn!("background task did not finish in time; aborted");
+        }
+        // The other tasks have counted until now.
+        let last = runtime.spawn(async move { service.write_activity().await });
+        if tokio::time::timeout(at_most.min(LAST_WRITE), last)
+            .await
+            .is_err()
+        {
+            tracing::warn!("activity counts were not written in time; dropped");
         }
     }
 }
