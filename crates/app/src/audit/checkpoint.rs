@@ -185,11 +185,13 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let rows = read.checkpoints().sinks(&World::DEPLOYMENT).await?;
         drop(read);
-        let mut known = HashMap::new();
+        let (mut known, mut is_sealed) = (HashMap::new(), false);
         for row in rows {
             match held(progress_matches(&*self.ports.sealer, &row).await).map_err(Fault::from) {
                 Ok(true) => drop(known.insert(row.sink.clone(), row)),
-                Ok(false) | Err(Fault::Sealed(_)) => {}
+                Ok(false) => {}
+                // Without the sign-in key, nothing tells how far the sinks are.
+                Err(Fault::Sealed(_)) => is_sealed = true,
                 Err(fault) => return Err(fault),
             }
         }
@@ -199,11 +201,12 @@ impl Service {
             let reached = recorded.map_or(0, |progress| progress.number);
             let mut read = self.ports.store.read().await?;
             let lacks = read.checkpoints().after(&World::DEPLOYMENT, reached, 1);
+            let waiting_since = lacks.await?.first().map(|first| first.at);
             sinks.push(SinkStatus {
                 name: sink.name().to_owned(),
                 number: recorded.map(|progress| progress.number),
                 at: recorded.map(|progress| progress.at),
-                waiting_since: lacks.await?.first().map(|first| first.at),
+                waiting_since: waiting_since.filter(|_| !is_sealed),
             });
         }
         Ok(CheckpointProgress {

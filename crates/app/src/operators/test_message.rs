@@ -89,10 +89,10 @@ impl Service {
                 &causes(&error),
                 match error {
                     SendError::Transient(_) => {
-                        "Check mail.smtp.url, and whether this server reaches it."
+                        "Check the user, the password and the host in mail.smtp.url, and whether this server reaches it."
                     }
                     SendError::Permanent(_) => {
-                        "Check mail.smtp.from, and the user and password in mail.smtp.url."
+                        "Check mail.smtp.from, and whether the mail server accepts your address."
                     }
                 },
             ),

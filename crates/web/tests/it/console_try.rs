@@ -405,7 +405,7 @@ async fn con_18_five_test_messages_an_hour_reach_the_operator(api: &Api) {
         .shows(200, "The test message was not sent")
         .shows(
             200,
-            "Check mail.smtp.url, and whether this server reaches it.",
+            "Check the user, the password and the host in mail.smtp.url, and whether this server reaches it.",
         );
     for _ in 0..2 {
         sends(&mut ann, api, "live").await.leads_to(&live);
