@@ -103,8 +103,9 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let chromium = Chromium::prepare(install)?;
     // Each has a server of its own, and waits for it half of the time.
     thread::scope(|scope| {
-        let beside = scope.spawn(|| {
-            api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All)?;
+        let fuzz =
+            scope.spawn(|| api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All));
+        let browser = scope.spawn(|| {
             let (Some(chromium), Some(node)) = (&chromium, &node) else {
                 // Reported where they are prepared, or below.
                 return Ok(());
@@ -117,11 +118,12 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
             browser::check(programs, &binary, Looks::Usual)
         });
         let interop = match &node {
-            Some(node) => interop::check(python, node, &binary, interop::A_THIRD),
+            Some(node) => interop::check(python, node, &binary, interop::A_SIXTH),
             None => node::MISSING.announce(),
         };
-        let beside = beside.join();
-        interop.and(beside.unwrap_or_else(|_| Err(Failure::new("a check from outside panicked"))))
+        let panicked = |_| Err(Failure::new("a check from outside panicked"));
+        let [fuzz, browser] = [fuzz, browser].map(|check| check.join().unwrap_or_else(panicked));
+        interop.and(fuzz).and(browser)
     })
 }
 
