@@ -17,10 +17,11 @@ use super::statistics::{areas, widest};
 use crate::flows::signed_in;
 use crate::harness::{Api, Client, Lane, Options, Response, StalledTransport, on_with};
 
-/// Samples of each kind in a pull request run: equal kinds then differ by 0.03 by chance, and the thresholds are five such steps away.
+/// Samples of each kind in a pull request run: equal kinds then differ by 0.04 by chance. The threshold is over three such steps away, in
+/// each of three rounds.
 ///
-/// `cargo xtask attacks --timing` takes ten times as many with an optimized build, where chance is 0.01.
-const SAMPLES: usize = 200;
+/// `cargo xtask attacks --timing` takes twenty times as many with an optimized build, where chance is 0.01.
+const SAMPLES: usize = 100;
 /// Whether this is an optimized build, whose times are representative.
 const IS_OPTIMIZED: bool = !cfg!(debug_assertions);
 /// The largest area by which one kind may differ from another; one half is chance. The threshold is 0.55 (attack 10).
