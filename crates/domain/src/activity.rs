@@ -1,5 +1,6 @@
 //! The facts that the charts of the console count. Names and labels are closed lists; neither is ever renamed.
 
+use crate::closed_list::closed_lists;
 use crate::event::{EventKind, Fact, FailReason, Method, Via};
 use crate::session::Proof;
 use crate::timestamp::Seconds;
@@ -7,31 +8,7 @@ use crate::wallet::WalletType;
 use crate::webhook::AttemptOutcome;
 use crate::{Timestamp, World};
 
-macro_rules! labels {
-    ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:ident $text:literal,)* })*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub enum $name {
-                $($(#[$of])* $word,)*
-            }
-
-            impl $name {
-                /// All of them.
-                pub const ALL: &'static [Self] = &[$(Self::$word),*];
-
-                /// The label.
-                pub const fn as_str(self) -> &'static str {
-                    match self {
-                        $(Self::$word => $text,)*
-                    }
-                }
-            }
-        )*
-    };
-}
-
-labels! {
+closed_lists! {
     /// The method of a sign-in.
     SignInMethod {
         /// A code by e-mail.

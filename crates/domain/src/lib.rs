@@ -10,6 +10,7 @@ pub mod actor;
 pub mod api_key;
 pub mod app;
 pub mod audit;
+mod closed_list;
 pub mod code;
 pub mod config;
 pub mod domain_name;

@@ -6,28 +6,14 @@ use serde_json::Value;
 
 use super::field::{Field, FieldKind};
 use crate::Invalid;
+use crate::closed_list::closed_lists;
 
 macro_rules! words {
     ($($(#[$doc:meta])* $name:ident { $($(#[$of:meta])* $word:ident $text:literal,)* })*) => {
+        closed_lists! {
+            $($(#[$doc])* $name { $($(#[$of])* $word $text,)* })*
+        }
         $(
-            $(#[$doc])*
-            #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-            pub enum $name {
-                $($(#[$of])* $word,)*
-            }
-
-            impl $name {
-                /// All words.
-                pub const ALL: &'static [Self] = &[$(Self::$word),*];
-
-                /// The word on the wire.
-                pub const fn as_str(self) -> &'static str {
-                    match self {
-                        $(Self::$word => $text,)*
-                    }
-                }
-            }
-
             impl Field for $name {
                 const KIND: FieldKind = FieldKind::OneOf(&[$($text),*]);
 
