@@ -103,6 +103,11 @@ impl Settings {
     /// Default interval between checkpoints.
     pub const CHECKPOINT_EVERY: Duration = Duration::from_secs(60);
 
+    /// Returns the minutes without a remote checkpoint after which wallet keys are blocked.
+    pub(crate) fn anchor_minutes(&self) -> Option<i64> {
+        self.require_anchor.map(|most| most.0 / 60)
+    }
+
     pub(crate) const fn per_minute(&self, environment: Environment) -> u32 {
         match environment {
             Environment::Test => self.test_per_minute,

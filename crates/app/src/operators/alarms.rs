@@ -7,6 +7,7 @@ use vestry_domain::extent::Extent;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::Endpoint;
 
+use super::root_keys::RootKeys;
 use crate::audit::SinkStatus;
 use crate::audit::checkpoint::CheckpointProgress;
 use crate::{Fault, Principal, Refusal, Service};
@@ -60,24 +61,24 @@ impl Service {
     pub async fn alarms(&self, by: &Principal) -> Result<Vec<Alarm>, Refusal> {
         let mut alarms = Vec::new();
         if by.may(Action::ReadStatus, Extent::Deployment) {
-            for purpose in [KeyPurpose::Wallets, KeyPurpose::Secrets] {
-                if self.root_key_status(purpose).await.is_none() {
-                    alarms.push(Alarm::VaultUnavailable(purpose));
-                }
-            }
-            alarms.extend(self.deployment_alarms(self.checkpoint_progress().await?));
+            let (keys, progress) = (self.root_keys().await, self.checkpoint_progress().await?);
+            alarms.extend(self.deployment_alarms(&keys, progress));
         }
         alarms.extend(self.endpoint_alarms(by).await?);
         Ok(alarms)
     }
 
-    /// The alarms about events and checkpoints.
-    pub(super) fn deployment_alarms(&self, progress: CheckpointProgress) -> Vec<Alarm> {
+    /// The alarms that are not about an App.
+    pub(super) fn deployment_alarms(
+        &self,
+        keys: &RootKeys,
+        progress: CheckpointProgress,
+    ) -> Vec<Alarm> {
         let stalled = self.sequencing_stalled_for();
         let stalled = stalled.and_then(|stalled| i64::try_from(stalled.as_secs()).ok());
         let overdue = self.machine_time() - self.checkpoint_patience();
         let stopped = progress.round.filter(|round| *round < overdue);
-        let blocks_after = self.settings.require_anchor.map(|most| most.0 / 60);
+        let blocks_after = self.settings.anchor_minutes();
         let behind = progress.sinks.into_iter().filter_map(|sink| {
             let since = sink.waiting_since.filter(|since| *since < overdue)?;
             Some(Alarm::SinkBehind {
@@ -88,7 +89,9 @@ impl Service {
         });
         let stalled = stalled.map(|seconds| Alarm::SequencingStalled(Seconds(seconds)));
         let stopped = stopped.map(|since| Alarm::CheckpointsStopped { since });
-        stalled.into_iter().chain(stopped).chain(behind).collect()
+        let unavailable = keys.unavailable().map(Alarm::VaultUnavailable);
+        let events = stalled.into_iter().chain(stopped);
+        unavailable.chain(events).chain(behind).collect()
     }
 
     async fn endpoint_alarms(&self, by: &Principal) -> Result<Vec<Alarm>, Fault> {

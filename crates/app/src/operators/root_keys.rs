@@ -18,8 +18,34 @@ pub struct RootKeyStatus {
     pub version: u32,
 }
 
+/// The root keys; `None` while one is unavailable.
+pub(super) struct RootKeys {
+    pub(super) wallets: Option<RootKeyStatus>,
+    pub(super) secrets: Option<RootKeyStatus>,
+}
+
+impl RootKeys {
+    /// What the unavailable ones protect.
+    pub(super) fn unavailable(&self) -> impl Iterator<Item = KeyPurpose> {
+        let keys = [
+            (KeyPurpose::Wallets, &self.wallets),
+            (KeyPurpose::Secrets, &self.secrets),
+        ];
+        let missing = keys.into_iter().filter(|(_, key)| key.is_none());
+        missing.map(|(purpose, _)| purpose)
+    }
+}
+
 impl Service {
-    pub(super) async fn root_key_status(&self, purpose: KeyPurpose) -> Option<RootKeyStatus> {
+    pub(super) async fn root_keys(&self) -> RootKeys {
+        let (wallets, secrets) = tokio::join!(
+            self.root_key_status(KeyPurpose::Wallets),
+            self.root_key_status(KeyPurpose::Secrets),
+        );
+        RootKeys { wallets, secrets }
+    }
+
+    async fn root_key_status(&self, purpose: KeyPurpose) -> Option<RootKeyStatus> {
         let status = self.ports.vaults.of(purpose).status();
         let status = tokio::time::timeout(PATIENCE, status).await.ok()?.ok()?;
         Some(RootKeyStatus {

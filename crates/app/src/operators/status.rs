@@ -2,7 +2,6 @@
 
 use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
-use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::extent::Extent;
 use vestry_domain::timestamp::Seconds;
 
@@ -60,22 +59,12 @@ impl Service {
     pub async fn deployment_status(&self, by: &Principal) -> Result<DeploymentStatus, Refusal> {
         by.authorize(Action::ReadStatus, Extent::Deployment)?;
         self.ready().await?;
-        let (wallets_key, secrets_key) = tokio::join!(
-            self.root_key_status(KeyPurpose::Wallets),
-            self.root_key_status(KeyPurpose::Secrets),
-        );
+        let keys = self.root_keys().await;
         let waiting_messages = self.ports.store.read().await?.outbox().waiting().await?;
         let newest = self.newest_checkpoint().await?;
         let progress = self.checkpoint_progress().await?;
         let sinks = progress.sinks.clone();
-        let mut alarms = Vec::new();
-        for (key, purpose) in [
-            (&wallets_key, KeyPurpose::Wallets),
-            (&secrets_key, KeyPurpose::Secrets),
-        ] {
-            alarms.extend(key.is_none().then_some(Alarm::VaultUnavailable(purpose)));
-        }
-        alarms.extend(self.deployment_alarms(progress));
+        let alarms = self.deployment_alarms(&keys, progress);
         let now = self.machine_time();
         Ok(DeploymentStatus {
             sinks,
@@ -84,10 +73,10 @@ impl Service {
                 test_per_minute: self.settings.test_per_minute,
                 live_per_minute: self.settings.live_per_minute,
                 webhooks_in_flight: self.settings.webhooks_in_flight,
-                anchor_minutes: self.settings.require_anchor.map(|most| most.0 / 60),
+                anchor_minutes: self.settings.anchor_minutes(),
             },
-            wallets_key,
-            secrets_key,
+            wallets_key: keys.wallets,
+            secrets_key: keys.secrets,
             waiting_messages,
             checkpoint: newest.map(|newest| CheckpointAge {
                 at: newest.at,

@@ -52,6 +52,17 @@ impl Anchored {
         }
     }
 
+    /// The same with another sink that can be made to fail.
+    async fn with_shelf() -> (Self, Arc<Shelf>) {
+        let mut anchored = Self::new().await;
+        let shelf = Arc::new(Shelf::default());
+        let directory = sink_in(anchored.directory.path());
+        anchored.service = anchored
+            .harness
+            .process_with_sinks(vec![shelf.clone(), directory]);
+        (anchored, shelf)
+    }
+
     /// Makes a change in the live environment.
     async fn change(&self, name: &str) {
         let url = format!("https://app.example.com/{name}");
@@ -552,12 +563,7 @@ impl CheckpointSink for Shelf {
 /// A failing sink does not delay the others. It is reported once after ten periods and receives everything when it recovers.
 #[tokio::test]
 async fn a_failing_sink_is_reported_and_catches_up() {
-    let mut anchored = Anchored::new().await;
-    let shelf = Arc::new(Shelf::default());
-    let directory = sink_in(anchored.directory.path());
-    anchored.service = anchored
-        .harness
-        .process_with_sinks(vec![shelf.clone(), directory]);
+    let (anchored, shelf) = Anchored::with_shelf().await;
     shelf.is_closed.store(true, Ordering::SeqCst);
     for period in 1..=10 {
         anchored.change(&period.to_string()).await;
@@ -603,12 +609,7 @@ async fn a_failing_sink_is_reported_and_catches_up() {
 /// The status of the deployment tells what each sink has, and alarms about a sink that is behind and about rounds that have stopped.
 #[tokio::test]
 async fn the_status_tells_of_sinks_and_stopped_rounds() {
-    let mut anchored = Anchored::new().await;
-    let shelf = Arc::new(Shelf::default());
-    let directory = sink_in(anchored.directory.path());
-    anchored.service = anchored
-        .harness
-        .process_with_sinks(vec![shelf.clone(), directory]);
+    let (anchored, shelf) = Anchored::with_shelf().await;
     let status = |of: Arc<Service>| async move {
         let status = of.deployment_status(Principal::cli()).await.unwrap();
         let sinks = status.sinks.iter();
