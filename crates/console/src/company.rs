@@ -2,12 +2,9 @@
 
 use actix_web::HttpResponse;
 use actix_web::web::Query;
-use serde::Deserialize;
-use vestry_app::identity::oauth::Callback;
-use vestry_domain::Secret;
 
 use crate::form::{Posted, Unread};
-use crate::leave::leave as leave_to;
+use crate::leave::{Returned, leave as leave_to};
 use crate::page::{self, safe_return};
 use crate::sign_in::{begin, form, message};
 use crate::visit::Visit;
@@ -19,15 +16,6 @@ const TITLE: &str = "Company sign-in";
 const PROVIDER: &str = "your company’s sign-in";
 /// Length in bytes up to which the page to return to is stored.
 const MAX_RETURN: usize = 1024;
-
-/// The query that the provider sends the browser back with.
-#[derive(Deserialize)]
-pub(crate) struct Returned {
-    state: Option<String>,
-    code: Option<String>,
-    error: Option<String>,
-    iss: Option<String>,
-}
 
 /// `POST sign-in/company`
 pub(crate) async fn leave(visit: Visit, Posted(posted): Posted) -> HttpResponse {
@@ -53,14 +41,7 @@ pub(crate) async fn leave(visit: Visit, Posted(posted): Posted) -> HttpResponse 
 /// `GET sign-in/company/callback`: acts on a GET (CON-4), because that is how providers send browsers back. The state can be used once, by
 /// the browser that began.
 pub(crate) async fn come_back(visit: Visit, Query(returned): Query<Returned>) -> HttpResponse {
-    let callback = Callback {
-        state: returned.state.map(Secret::new),
-        code: returned.code.map(Secret::new),
-        error: returned.error,
-        issuer: returned.iss,
-        user: None,
-        browser: visit.browser.clone(),
-    };
+    let callback = returned.callback(visit.browser.clone());
     let request = visit.request.clone();
     let finished = visit
         .run(|service| async move { service.finish_company_sign_in(&request, callback).await });

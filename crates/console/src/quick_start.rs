@@ -147,7 +147,7 @@ async fn last(
     }
 }
 
-/// The blocks of a language continue each other. `quick_start.py` runs them as they are shown.
+/// The blocks of a language continue each other. `console_journey.py` runs them as they are shown.
 fn steps(base: &str, is_test: bool, happened: &Happened) -> Vec<Step> {
     let filled = |code: &str| code.trim().replace("BASE", base);
     let code = |curl: &str, typescript: &str, python: &str| {
@@ -157,16 +157,23 @@ fn steps(base: &str, is_test: bool, happened: &Happened) -> Vec<Step> {
             ("Python", filled(python)),
         ]
     };
-    let (sent, verify) = match is_test {
+    let (sent, typescript, python) = match is_test {
         true => (
             "In test, the e-mail is captured. You find it under Messages.",
-            code(CURL_VERIFY, TYPESCRIPT_VERIFY_TEST, PYTHON_VERIFY_TEST),
+            TYPESCRIPT_CODE_TEST,
+            PYTHON_CODE_TEST,
         ),
         false => (
             "The user gets an e-mail with the code.",
-            code(CURL_VERIFY, TYPESCRIPT_VERIFY_LIVE, PYTHON_VERIFY_LIVE),
+            TYPESCRIPT_CODE_LIVE,
+            PYTHON_CODE_LIVE,
         ),
     };
+    let verify = code(
+        CURL_VERIFY,
+        &format!("{typescript}{TYPESCRIPT_VERIFY}"),
+        &format!("{python}{PYTHON_VERIFY}"),
+    );
     vec![
         Step {
             name: "user",
@@ -250,21 +257,17 @@ const sent = await fetch(`${base}/v1/auth/otps/email/login_or_create`, {
 const { email_id } = await sent.json();
 "#;
 
-const TYPESCRIPT_VERIFY_TEST: &str = r#"
+const TYPESCRIPT_CODE_TEST: &str = r#"
 const captured = await fetch(`${base}/v1/test/messages?to=grace@example.com&wait=5`, { headers });
 const { messages } = await captured.json();
-
-const verified = await fetch(`${base}/v1/auth/otps/verify`, {
-  method: "POST",
-  headers,
-  body: JSON.stringify({ method_id: email_id, otp: messages[0].code, session_expires_in: 60 }),
-});
-const { session_token } = await verified.json();
+const code = messages[0].code;
 "#;
 
-const TYPESCRIPT_VERIFY_LIVE: &str = r#"
+const TYPESCRIPT_CODE_LIVE: &str = r#"
 const code = "000000"; // the code that the user typed
+"#;
 
+const TYPESCRIPT_VERIFY: &str = r#"
 const verified = await fetch(`${base}/v1/auth/otps/verify`, {
   method: "POST",
   headers,
@@ -301,20 +304,16 @@ sent = vestry.post("/v1/auth/otps/email/login_or_create", json={"email": "grace@
 email_id = sent.raise_for_status().json()["email_id"]
 "#;
 
-const PYTHON_VERIFY_TEST: &str = r#"
+const PYTHON_CODE_TEST: &str = r#"
 captured = vestry.get("/v1/test/messages", params={"to": "grace@example.com", "wait": 5})
 code = captured.raise_for_status().json()["messages"][0]["code"]
-
-verified = vestry.post(
-    "/v1/auth/otps/verify",
-    json={"method_id": email_id, "otp": code, "session_expires_in": 60},
-)
-session_token = verified.raise_for_status().json()["session_token"]
 "#;
 
-const PYTHON_VERIFY_LIVE: &str = r#"
+const PYTHON_CODE_LIVE: &str = r#"
 code = "000000"  # the code that the user typed
+"#;
 
+const PYTHON_VERIFY: &str = r#"
 verified = vestry.post(
     "/v1/auth/otps/verify",
     json={"method_id": email_id, "otp": code, "session_expires_in": 60},

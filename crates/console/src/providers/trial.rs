@@ -4,15 +4,13 @@ use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::web::{Path, Query};
 use askama::Template;
-use serde::Deserialize;
 use vestry_app::identity::oauth::{
-    BegunTrial, Callback, ProviderTrial, TrialFailure, TrialOutcome, TrialRefusal, TrialStep,
-    TriedPerson,
+    BegunTrial, ProviderTrial, TrialFailure, TrialOutcome, TrialRefusal, TrialStep, TriedPerson,
 };
+use vestry_domain::Timestamp;
 use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::provider::{EmailStanding, ProviderKind, ProviderName, SignInFailure};
-use vestry_domain::{Secret, Timestamp};
 use vestry_edge::{Code, Problem};
 
 use super::{METHODS, find, path_of, title};
@@ -21,20 +19,10 @@ use crate::filters;
 use crate::form::Posted;
 use crate::frame::Frame;
 use crate::handler::Shown;
-use crate::leave::leave;
+use crate::leave::{Returned, leave};
 use crate::page::{self, page, redirect};
 use crate::problems::capitalised;
 use crate::visit::Visit;
-
-/// The query with which the browser comes back, by way of the App's own callback.
-#[derive(Deserialize)]
-pub(crate) struct Returned {
-    state: Option<String>,
-    code: Option<String>,
-    error: Option<String>,
-    iss: Option<String>,
-    user: Option<String>,
-}
 
 /// A part of the flow that was passed or not.
 struct Step {
@@ -155,14 +143,7 @@ pub(crate) async fn come_back(
     }
     let inside = enter(&visit, &address).await?;
     let name = ProviderName::parse(&address.id).map_err(|_malformed| unknown())?;
-    let callback = Callback {
-        state: returned.state.map(Secret::new),
-        code: returned.code.map(Secret::new),
-        error: returned.error,
-        issuer: returned.iss,
-        user: returned.user,
-        browser: None,
-    };
+    let callback = returned.callback(None);
     let (caller, session) = (inside.caller.clone(), inside.signed.session.session.id);
     let asked = name.clone();
     let finished = visit.run(|service| async move {
