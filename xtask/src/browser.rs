@@ -18,9 +18,9 @@ Register and use passkeys in Chromium, sign in through the built-in identity pro
 Starts `vestry dev` on a free port and a small web page whose server forwards the calls with the test key, like an
 integrator's backend. selenium drives headless Chromium with two virtual authenticators, one internal and one external.
 It tests registration, sign-in with and without a named user, and requests that must be rejected.
-Every page of the console is opened wide and light, and narrow and dark. axe-core checks each, and journeys use forms without
-JavaScript and without a mouse.
---all          open the console in every width and theme
+Every page of the console is opened wide and light, and narrow and dark. axe-core checks each page in one of the two, and
+journeys use forms without JavaScript and without a mouse.
+--all          open the console in every width and theme, with axe-core on every page
 --pictures     take the pictures of README.md and docs/console.md instead of testing
 --no-install   do not install Python, Node or Chromium with apt-get if missing";
 
