@@ -94,8 +94,8 @@ async fn a_rotation_disturbs_no_signature(installation: Installation) {
     server.process.stop().await;
 }
 
-/// Number of wallets to rotate: ten batches, so that a kill leaves some behind. `cargo xtask rotation` has 100,000.
-const ROTATED: usize = 500;
+/// Number of wallets to rotate: five batches, so that a kill leaves some behind. `cargo xtask rotation` has 100,000.
+const ROTATED: usize = 250;
 
 async fn a_rotation_of_app_keys_disturbs_no_signature(mut installation: Installation) {
     // The first checkpoint creates a key of the deployment, in the middle of a count if the machine is slow.

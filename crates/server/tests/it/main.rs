@@ -11,7 +11,6 @@
 mod support;
 
 // Tests start in alphabetical order. The longest come first, so that no core is idle in the end.
-mod a_thousand_users;
 mod app_key_rotation;
 
 mod activity;
@@ -20,6 +19,7 @@ mod checkpoints;
 mod commands;
 mod config;
 mod crash;
+mod crash_webhooks;
 mod dev;
 mod documentation;
 mod events;
@@ -29,6 +29,7 @@ mod flows;
 mod https;
 mod idempotency;
 mod import_races;
+mod imported_users;
 mod kill_points;
 mod listen;
 mod lost_events;

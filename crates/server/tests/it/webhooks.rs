@@ -1,22 +1,19 @@
 //! Webhook deliveries while processes are killed (WH-1, EV-K1).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use vestry_contract::rng::{self, Rng};
-use vestry_domain::Timestamp;
-use vestry_domain::webhook::{SigningSecret, signatures};
+use vestry_domain::webhook::SigningSecret;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::installation::{Installation, Keys, text};
-use crate::support::mixed_load::{Load, check_all, check_rows};
 use crate::support::process::PATIENCE;
 use crate::support::receiver::{Arrived, Manner, Receiver};
 
 on_both_databases! {
-    ev_k1_no_receiver_misses_an_event_across_kills => super::no_receiver_misses_an_event_across_kills;
     ev_k1_a_replay_survives_a_kill => super::a_replay_survives_a_kill;
     wh_10_disabling_takes_effect_on_every_process => super::disabling_takes_effect_on_every_process;
     wh_4_a_dead_receiver_holds_up_nobody => super::a_dead_receiver_holds_up_nobody;
@@ -24,17 +21,18 @@ on_both_databases! {
     wh_6_no_endpoint_leads_inwards => super::no_endpoint_leads_inwards;
 }
 
-const ROUNDS: usize = 4;
-/// Concurrent requests to one endpoint when a process is killed, first attempts and retries.
-const WINDOW: usize = 32;
-
 /// An endpoint of the test environment, and its secret.
-struct Endpoint {
-    id: String,
-    secret: SigningSecret,
+pub(crate) struct Endpoint {
+    pub(crate) id: String,
+    pub(crate) secret: SigningSecret,
 }
 
-fn endpoint(installation: &Installation, keys: &Keys, url: &str, types: &str) -> Endpoint {
+pub(crate) fn endpoint(
+    installation: &Installation,
+    keys: &Keys,
+    url: &str,
+    types: &str,
+) -> Endpoint {
     let made = installation.admin(&[
         "webhook", "create", &keys.app, "test", url, "--types", types,
     ]);
@@ -44,13 +42,13 @@ fn endpoint(installation: &Installation, keys: &Keys, url: &str, types: &str) ->
     }
 }
 
-fn on_loopback(installation: &mut Installation) {
+pub(crate) fn on_loopback(installation: &mut Installation) {
     installation.set("outbound.allowed_networks", "127.0.0.0/8");
     installation.set("webhooks.timeout", "2");
 }
 
 /// Creates a user in the test environment and returns its ID.
-async fn user(api: &Api, number: usize) -> String {
+pub(crate) async fn user(api: &Api, number: usize) -> String {
     let body = json!({ "email": format!("receiver{number}@example.com") });
     text(
         &api.post("/v1/auth/users/create", &body).await.ok(),
@@ -59,7 +57,7 @@ async fn user(api: &Api, number: usize) -> String {
 }
 
 /// Polls until a condition holds.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     let lacks = async || match is_so().await {
         true => Vec::new(),
         false => vec![what.to_owned()],
@@ -68,7 +66,7 @@ async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
 }
 
 /// Polls until nothing is missing.
-async fn until_nothing_lacks(what: &str, mut lacking: impl AsyncFnMut() -> Vec<String>) {
+pub(crate) async fn until_nothing_lacks(what: &str, mut lacking: impl AsyncFnMut() -> Vec<String>) {
     let mut look = tokio::time::interval(Duration::from_millis(100));
     let mut lacks = Vec::new();
     for _ in 0..1_200 {
@@ -82,7 +80,7 @@ async fn until_nothing_lacks(what: &str, mut lacking: impl AsyncFnMut() -> Vec<S
 }
 
 /// The whole log.
-async fn log(api: &Api) -> Vec<Value> {
+pub(crate) async fn log(api: &Api) -> Vec<Value> {
     let (mut log, mut after) = (Vec::new(), String::new());
     loop {
         let path = match after.as_str() {
@@ -95,116 +93,6 @@ async fn log(api: &Api) -> Vec<Value> {
         if page["has_more"] == false {
             return log;
         }
-    }
-}
-
-/// The accepted requests of each event.
-fn taken(arrived: &[Arrived]) -> BTreeMap<String, usize> {
-    let mut taken = BTreeMap::new();
-    for request in arrived.iter().filter(|request| request.was_taken) {
-        let id = request.header("webhook-id").to_owned();
-        *taken.entry(id).or_default() += 1;
-    }
-    taken
-}
-
-fn check_signatures(endpoint: &Endpoint, arrived: &[Arrived]) {
-    for request in arrived {
-        let at = request.header("webhook-timestamp").parse().unwrap();
-        let secrets = std::slice::from_ref(&endpoint.secret);
-        let id = request.header("webhook-id");
-        let expected = signatures(secrets, id, Timestamp::from_unix(at), &request.body);
-        assert_eq!(request.header("webhook-signature"), expected);
-        assert_eq!(request.event()["id"], id);
-    }
-}
-
-async fn no_receiver_misses_an_event_across_kills(mut installation: Installation) {
-    on_loopback(&mut installation);
-    let keys = installation.set_up();
-    // A night of this creates more than an App's hourly limit.
-    let limit = "new_users_per_hour=1000000";
-    installation.admin(&["app", "set", &keys.app, limit]);
-    let mut rng = Rng::from_seed(rng::seed());
-    let sound = Receiver::start(Manner::Sound, &mut rng).await;
-    let flaky = Receiver::start(Manner::Flaky, &mut rng).await;
-    let dead = Receiver::start(Manner::Dead, &mut rng).await;
-    let mut servers = [installation.serve().await, installation.serve().await];
-    let api = servers[0].api(&keys.test);
-    let endpoints = [&sound, &flaky, &dead].map(|to| endpoint(&installation, &keys, &to.url, "*"));
-    // All endpoints get the events after the last of them.
-    let created = json!(endpoints[2].id);
-    let mut from = String::new();
-    until("the endpoints", async || {
-        let page = api.try_get("/v1/events?limit=100").await.unwrap().ok();
-        let mut events = page["events"].as_array().unwrap().iter();
-        let last = events.find(|event| event["data"]["webhook_endpoint_id"] == created);
-        from = last.map(|event| text(event, "id")).unwrap_or_default();
-        !from.is_empty()
-    })
-    .await;
-    let kills = rng::rounds(ROUNDS);
-    for round in 0..kills {
-        let [doomed, other] = match round % 2 {
-            0 => [0, 1],
-            _ => [1, 0],
-        };
-        let load = Load::start(&servers[doomed].api(&keys.test), round, &mut rng);
-        load.go_on(&mut rng).await;
-        servers[doomed].process.kill().await;
-        let clients = load.end().await;
-        check_rows(&installation).await;
-        servers[doomed] = installation.serve().await;
-        check_all(&servers[other].api(&keys.test), &installation, clients).await;
-    }
-    let api = servers[1].api(&keys.test);
-    let last = user(&api, 1).await;
-    let mut all = Vec::new();
-    until("the last event", async || {
-        all = log(&api).await;
-        all.iter().any(|event| event["data"]["user_id"] == *last)
-    })
-    .await;
-    let behind = all.iter().skip_while(|event| event["id"] != *from).skip(1);
-    let ids: BTreeSet<String> = behind.map(|event| text(event, "id")).collect();
-    // Deliveries of a killed process, and failed ones, become due by the test clock.
-    for (name, receiver) in [("sound", &sound), ("flaky", &flaky)] {
-        until_nothing_lacks(name, async || {
-            let taken = taken(&receiver.arrived());
-            let missing = ids.iter().filter(|id| !taken.contains_key(*id));
-            let missing: Vec<String> = missing.cloned().collect();
-            if !missing.is_empty() {
-                let ahead = json!({ "advance_seconds": 3_600 });
-                api.post("/v1/test/clock", &ahead).await.ok();
-            }
-            missing
-        })
-        .await;
-    }
-    let arrived = [&sound, &flaky].map(Receiver::arrived);
-    // Moving the clock created further events, as the dead endpoint fails by it.
-    let known: BTreeSet<String> = log(&api)
-        .await
-        .iter()
-        .map(|event| text(event, "id"))
-        .collect();
-    for (arrived, endpoint) in arrived.into_iter().zip(&endpoints) {
-        check_signatures(endpoint, &arrived);
-        let taken = taken(&arrived);
-        let unknown: Vec<_> = taken.keys().filter(|id| !known.contains(*id)).collect();
-        assert!(unknown.is_empty(), "sent, and not in the log: {unknown:?}");
-        let twice: usize = taken.values().map(|times| times - 1).sum();
-        assert!(twice <= kills * WINDOW, "{twice} came more than once");
-        println!(
-            "{} events, {twice} more than once, {kills} kills",
-            ids.len()
-        );
-    }
-    assert!(!dead.arrived().is_empty());
-    let shown = installation.admin(&["webhook", "show", &keys.app, &endpoints[2].id]);
-    assert_eq!(shown["last_success_at"], Value::Null);
-    for server in servers {
-        server.process.stop().await;
     }
 }
 
