@@ -3,6 +3,7 @@
 //! One module per command of daily work. The bench and the long runs are crates of their own, to which their commands are forwarded, so
 //! that `cargo xtask dev` does not build them.
 
+mod alerts;
 mod api_fuzz;
 mod browser;
 mod ci;
@@ -48,6 +49,7 @@ const COMMANDS: &[Command] = &[
     Command::new("pg", "up | down", pg::ABOUT, pg::run),
     Command::new("interop", "[--no-install]", interop::ABOUT, interop::run),
     Command::new("browser", "[--no-install]", browser::ABOUT, browser::run),
+    Command::new("alerts", "[--no-install]", alerts::ABOUT, alerts::run),
     Command::new(
         "api-fuzz",
         "[--no-install] [--seed N]",

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::node::{self, Node};
 use crate::python::Python;
 use crate::test_servers::{TIMING, TestServers};
-use crate::{api_fuzz, environment, interop, process};
+use crate::{alerts, api_fuzz, environment, interop, process};
 
 pub(crate) const ABOUT: &str = "\
 Run the whole test suite with throwaway servers.
@@ -18,7 +18,7 @@ Run the whole test suite with throwaway servers.
 Postgres and Redis are started on free ports and always removed at the end. A Python environment with a mail server and
 the reference implementations is created once. Missing tools are installed with apt-get (as root on Debian). Elsewhere
 the lane that needs them is reported and skipped or, with CI=true, fails.
-Afterwards `interop`, `browser` and `api-fuzz` run, unless only some tests were selected.
+Afterwards `alerts`, `interop`, `browser` and `api-fuzz` run, unless only some tests were selected.
 
 --no-install   do not install anything with apt-get
 -p PACKAGE     run only the tests of this package
@@ -101,6 +101,7 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = dev_server::build(Built::WithTests)?;
     let node = Node::prepare(&node::INTEROP, install)?;
     let chromium = Chromium::prepare(install)?;
+    alerts::check(install)?;
     // Each has a server of its own, and waits for it half of the time.
     thread::scope(|scope| {
         let fuzz =
