@@ -23,3 +23,4 @@ pub use kernel::precondition::Precondition;
 pub use kernel::principal::Principal;
 pub use kernel::refusal::Refusal;
 pub use kernel::service::{ConsoleAddress, Service, Settings};
+pub use vestry_ports::meter::{Counted, Meter};

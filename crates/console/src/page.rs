@@ -310,7 +310,7 @@ pub(crate) fn refused(visit: &Visit, problem: Problem) -> HttpResponse {
         status: status.as_u16(),
         title,
         text,
-        code: &problem.code().on_the_wire(),
+        code: problem.code().as_str(),
         back: "/console/",
         back_text: "View Apps",
     };

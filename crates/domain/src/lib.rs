@@ -28,6 +28,7 @@ pub mod management_key;
 pub mod management_scope;
 pub mod message;
 pub mod metadata;
+pub mod metric;
 pub mod number;
 pub mod operation;
 pub mod operator;

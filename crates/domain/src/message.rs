@@ -337,6 +337,9 @@ pub enum JobEnd {
 }
 
 impl JobEnd {
+    /// All ends.
+    pub const ALL: &'static [Self] = &[Self::Delivered, Self::Refused, Self::Expired];
+
     /// The stored name.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use actix_web::body::BoxBody;
-use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::body::{BodySize, BoxBody, MessageBody};
+use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{
     ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue,
     RETRY_AFTER, WWW_AUTHENTICATE,
@@ -14,13 +14,15 @@ use actix_web::http::{ConnectionType, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::web::Data;
 use actix_web::{Error, HttpMessage, HttpResponse};
-use vestry_app::Caller;
+use vestry_app::{Caller, Principal};
 
-use crate::gate::Route;
 use crate::https;
 use crate::problem::{Code, PageWanted, Problem, page_headers};
 use crate::request_id::{self, RequestId};
+use crate::route::Route;
+use crate::settings::RequestLog;
 use crate::state::State;
+use crate::{measure, trace};
 
 /// The path under which the pages of the console are.
 pub const CONSOLE: &str = "/console";
@@ -35,6 +37,7 @@ pub(crate) async fn edge(
     let started = Instant::now();
     detach(request.headers_mut());
     let id = state.request_ids.of(request.headers());
+    let traceparent = trace::parent(request.headers());
     request.extensions_mut().insert(id.clone());
     // Inner layers return an error as a response with the error attached, never as `Err`.
     let response = match https::check(&request, &state.settings) {
@@ -46,7 +49,7 @@ pub(crate) async fn edge(
     };
     let (request, response) = response.into_parts();
     let is_page = request.extensions().contains::<PageWanted>();
-    let mut response = present(response, &id, is_page);
+    let (mut response, code) = present(response, &id, is_page);
     finish_headers(response.headers_mut(), &id);
     if state.settings.draining.has_begun() {
         // Otherwise a client could send its next request just as the connection is closed.
@@ -55,7 +58,18 @@ pub(crate) async fn edge(
             .set_connection_type(ConnectionType::Close);
     }
     let response = ServiceResponse::new(request, response);
-    log(&response, &id, started.elapsed());
+    let took = started.elapsed();
+    let line = Line {
+        id: &id,
+        traceparent: traceparent.as_ref().and_then(|value| value.to_str().ok()),
+        code,
+        took,
+    };
+    let extensions = response.request().extensions();
+    let route = extensions.get::<Route>();
+    measure::responded(&state, route, &response, code, took);
+    line.log(&state, &response, &extensions, route);
+    drop(extensions);
     Ok(response)
 }
 
@@ -84,9 +98,9 @@ fn detach(headers: &mut HeaderMap) {
 }
 
 /// Writes the body of an error response. Errors that are not a [`Problem`] are mapped to a code of the table.
-fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> HttpResponse {
+fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> (HttpResponse, Option<Code>) {
     let Some(error) = response.error() else {
-        return response;
+        return (response, None);
     };
     let foreign;
     let problem = match error.as_error::<Problem>() {
@@ -104,14 +118,14 @@ fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> HttpRespons
         let json = HeaderValue::from_static("application/json");
         (body, vec![(CONTENT_TYPE, json)])
     };
-    let status = problem.code.status();
+    let code = problem.code;
     let headers = form.into_iter().chain(refusal_headers(problem));
     let mut response = response.set_body(BoxBody::new(body));
-    *response.status_mut() = status;
+    *response.status_mut() = code.status();
     for (name, value) in headers {
         response.headers_mut().insert(name, value);
     }
-    response
+    (response, Some(code))
 }
 
 /// Maps an error raised by the framework.
@@ -156,20 +170,70 @@ fn finish_headers(headers: &mut HeaderMap, id: &RequestId) {
     }
 }
 
-/// Logs the route's pattern, never the path: paths contain ids, and queries may contain secrets.
-fn log(response: &ServiceResponse, id: &RequestId, took: Duration) {
-    let extensions = response.request().extensions();
-    let caller = extensions.get::<Arc<Caller>>();
-    let route = extensions.get::<Route>().map_or("-", Route::as_str);
-    tracing::info!(
-        request_id = id.as_str(),
-        app_id = caller.map(|caller| tracing::field::display(caller.world.app_id)),
-        environment = caller.map(|caller| caller.world.environment.as_str()),
-        route,
-        status = response.status().as_u16(),
-        duration_ms = milliseconds(took),
-        "request"
-    );
+/// What the log line of a request says besides its response.
+struct Line<'a> {
+    id: &'a RequestId,
+    /// The trace that the caller belongs to (PR-141).
+    traceparent: Option<&'a str>,
+    code: Option<Code>,
+    took: Duration,
+}
+
+impl Line<'_> {
+    /// Logs the route's pattern, never the path: paths contain ids, and queries may contain secrets.
+    fn log(
+        &self,
+        state: &State,
+        response: &ServiceResponse,
+        extensions: &Extensions,
+        route: Option<&Route>,
+    ) {
+        let status = response.status().as_u16();
+        let is_logged = match state.settings.logged {
+            RequestLog::All => true,
+            RequestLog::Errors => status >= 400,
+            RequestLog::Off => false,
+        };
+        if !is_logged {
+            return;
+        }
+        let caller = extensions.get::<Arc<Caller>>();
+        let manager = extensions.get::<Principal>();
+        let key_id = match (caller.and_then(|caller| caller.key()), manager) {
+            (Some(key), _) => Some(key.id.to_string()),
+            (None, Some(manager)) => manager.as_management_key().map(|key| key.id.to_string()),
+            (None, None) => None,
+        };
+        let bytes_out = match response.response().body().size() {
+            BodySize::None => Some(0),
+            BodySize::Sized(bytes) => Some(bytes),
+            BodySize::Stream => None,
+        };
+        let route = route.map_or(measure::NO_ROUTE, Route::as_str);
+        macro_rules! line {
+            ($level:ident) => {
+                tracing::$level!(
+                    request_id = self.id.as_str(),
+                    traceparent = self.traceparent,
+                    app_id = caller.map(|caller| tracing::field::display(caller.world.app_id)),
+                    environment = caller.map(|caller| caller.world.environment.as_str()),
+                    key_id,
+                    method = response.request().method().as_str(),
+                    route,
+                    status,
+                    code = self.code.map(Code::as_str),
+                    duration_ms = milliseconds(self.took),
+                    bytes_out,
+                    "request"
+                )
+            };
+        }
+        if https::is_probe(route) {
+            line!(debug);
+        } else {
+            line!(info);
+        }
+    }
 }
 
 /// Milliseconds, rounded to the microsecond.

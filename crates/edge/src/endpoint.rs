@@ -13,8 +13,9 @@ use utoipa::openapi::path::{HttpMethod, Operation as Description};
 use utoipa::openapi::schema::Schema;
 use vestry_domain::operation::Operation;
 
-use crate::gate::{Auth, Route, RoutePolicy, gate};
+use crate::gate::{Auth, RoutePolicy, gate};
 use crate::problem::{Code, Problem};
+use crate::route::Route;
 use crate::state::State;
 
 /// Named schemas of the API description.
@@ -146,13 +147,17 @@ pub(crate) fn resource(
 ) -> Option<impl HttpServiceFactory + use<>> {
     let first = endpoints.first()?;
     let policy = Rc::new(RoutePolicy {
-        route: Route(first.path.as_str().into()),
+        route: Route {
+            pattern: first.path.as_str().into(),
+            operations: endpoints
+                .iter()
+                .filter_map(|endpoint| {
+                    Some((actix_method(&endpoint.method), endpoint.operation()?))
+                })
+                .collect(),
+        },
         auth: first.auth,
         for_pages: first.for_pages,
-        operations: endpoints
-            .iter()
-            .filter_map(|endpoint| Some((actix_method(&endpoint.method), endpoint.operation()?)))
-            .collect(),
         keyed: endpoints
             .iter()
             .filter(|endpoint| endpoint.takes_idempotency_key())

@@ -16,7 +16,6 @@ use vestry_app::{AuthenticateError, Caller, LimitedCall};
 use vestry_domain::Secret;
 use vestry_domain::api_key::{self, ApiKeyKind, Restriction};
 use vestry_domain::limits::LimitVerdict;
-use vestry_domain::operation::Operation;
 use vestry_domain::token;
 
 pub(crate) use self::management::{APP_HEADER, ENVIRONMENT_HEADER};
@@ -24,9 +23,11 @@ use crate::catch_panic::catch_panic;
 use crate::client;
 use crate::cors;
 use crate::idempotency;
+use crate::measure;
 use crate::problem::{Code, PageWanted, Problem};
 use crate::query;
 use crate::request_id::RequestId;
+use crate::route::Route;
 use crate::state::State;
 
 const LIMIT: HeaderName = HeaderName::from_static("x-ratelimit-limit");
@@ -64,27 +65,10 @@ pub(crate) struct RoutePolicy {
     pub(crate) auth: Auth,
     /// Whether pages may call it; see [`cors`].
     pub(crate) for_pages: bool,
-    /// The operation of each method.
-    pub(crate) operations: Vec<(Method, Operation)>,
     /// Methods whose responses are stored for requests with an `Idempotency-Key`.
     pub(crate) keyed: Vec<Method>,
     /// Whether browsers follow links to it. Errors are then shown as a page.
     pub(crate) is_browsed: bool,
-}
-
-/// The path of an endpoint as the API description spells it.
-#[derive(Clone)]
-pub struct Route(pub(crate) Rc<str>);
-
-impl Route {
-    /// Names the route of a request in the log line.
-    pub fn note(request: &ServiceRequest, pattern: &str) {
-        request.extensions_mut().insert(Self(pattern.into()));
-    }
-
-    pub(crate) fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Passes a request on to its handler or rejects it, and sets the CORS headers that let pages read the response.
@@ -146,6 +130,7 @@ async fn pass(
         Ok(admission) => admission,
         Err(problem) => return Ok(request.error_response(problem)),
     };
+    measure::decided(&state, &policy.route, &request, verdict.admitted);
     let is_test = caller.is_test();
     let caller = limited(caller, &mut request);
     request.extensions_mut().insert(Arc::clone(&caller));
@@ -222,19 +207,14 @@ fn may_call(
             return Err(Restriction::Ip);
         }
     }
-    let method = match request.method() {
-        &Method::HEAD => &Method::GET,
-        method => method,
-    };
-    let mut operations = policy.operations.iter();
     // Without an operation the answer is 405.
-    let Some((_, operation)) = operations.find(|(served, _)| served == method) else {
+    let Some(operation) = policy.route.operation(request.method()) else {
         return Ok(());
     };
-    if !restrictions.allows_operation(*operation) {
-        return Err(Restriction::Operation(*operation));
+    if !restrictions.allows_operation(operation) {
+        return Err(Restriction::Operation(operation));
     }
-    state.service.note_key_use(caller, *operation);
+    state.service.note_key_use(caller, operation);
     Ok(())
 }
 

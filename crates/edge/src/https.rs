@@ -11,8 +11,17 @@ use crate::settings::WebSettings;
 
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Paths probed by supervisors inside the machine or cluster, without a key and with nothing secret in the response.
-const PROBES: [&str; 2] = ["/livez", "/readyz"];
+/// Paths read by supervisors inside the machine or cluster, without a key and with nothing secret in the response. Metrics are on their own
+/// listener only.
+const PROBES: [&str; 3] = ["/livez", "/readyz", METRICS];
+
+/// The path of the metrics.
+pub const METRICS: &str = "/metrics";
+
+/// Whether requests of this route are made by supervisors.
+pub(crate) fn is_probe(route: &str) -> bool {
+    PROBES.contains(&route)
+}
 
 /// What a trusted proxy reports about the hop before it.
 #[derive(Debug, PartialEq, Eq)]

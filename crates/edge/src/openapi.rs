@@ -218,7 +218,7 @@ fn by_status(codes: &[Code]) -> BTreeMap<u16, Vec<Code>> {
 fn refusal(codes: &[Code], headers: BTreeMap<String, RefOr<Header>>, is_browsed: bool) -> Response {
     let description: Vec<String> = codes
         .iter()
-        .map(|code| format!("`{}`: {}", code.on_the_wire(), code.meaning()))
+        .map(|code| format!("`{}`: {}", code.as_str(), code.meaning()))
         .collect();
     let content = ContentBuilder::new().schema(Some(Ref::from_schema_name(ERROR)));
     let mut response = ResponseBuilder::new()

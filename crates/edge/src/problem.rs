@@ -93,7 +93,7 @@ impl Problem {
             causes.push_str(&deeper.to_string());
             next = deeper.source();
         }
-        let code = self.code.on_the_wire();
+        let code = self.code.as_str();
         tracing::error!(request_id, code, cause = causes, "request failed");
     }
 

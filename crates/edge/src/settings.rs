@@ -19,8 +19,22 @@ pub struct WebSettings {
     pub read_deadline: Duration,
     /// The address of the console's own listener. Without one, every listener serves API and console.
     pub console_listener: Option<SocketAddr>,
+    /// The requests that are logged (`log.requests`).
+    pub logged: RequestLog,
     /// Set while the process shuts down.
     pub draining: Draining,
+}
+
+/// The requests that are logged. Probes are logged at `debug` in any case but the last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RequestLog {
+    /// All of them.
+    #[default]
+    All,
+    /// Those with status 400 and above.
+    Errors,
+    /// None.
+    Off,
 }
 
 impl Default for WebSettings {
@@ -30,6 +44,7 @@ impl Default for WebSettings {
             failed_auth_per_minute: 0,
             read_deadline: Duration::from_secs(15),
             console_listener: None,
+            logged: RequestLog::All,
             draining: Draining::default(),
         }
     }

@@ -29,4 +29,9 @@ pub trait RateLimiter: Send + Sync {
         let _ = (world, limit, now);
         None
     }
+
+    /// Whether requests are counted by this process alone, because the shared store is unavailable.
+    fn is_alone(&self) -> bool {
+        false
+    }
 }

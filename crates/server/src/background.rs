@@ -77,6 +77,11 @@ impl Background {
         tasks.spawn_on(async move { refused.run_refusals(counted).await }, runtime);
         let (counting, counted) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { counting.run_activity(counted).await }, runtime);
+        let (measuring, measured) = (Arc::clone(service), until(stopped.clone()));
+        tasks.spawn_on(
+            async move { measuring.run_measurements(measured).await },
+            runtime,
+        );
         let (sequencer, sequences) = (Arc::clone(service), until(stopped));
         tasks.spawn_on(
             async move { sequencer.run_sequencer(sequences).await },

@@ -1,93 +1,165 @@
 //! `vestry check`: checks everything that `vestry serve` needs.
 
+mod live;
+mod machine;
+
 use std::path::Path;
 
+use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use vestry_ports::store::Store;
+use url::Url;
+use vestry_domain::Timestamp;
+use vestry_ports::clock::Clock;
 use vestry_ports::vault::{KeyVault, VaultError};
-use vestry_store_sql::{Distribution, Pooler};
+use vestry_store_sql::{Distribution, Pooler, SchemaState, SqlStore};
 
+use crate::clock::SystemClock;
 use crate::compose;
 use crate::config::{
     DatabaseSettings, LimitSettings, LimitStore, MailSettings, Settings, VaultSettings,
 };
 use crate::failure::{Context, Failure};
+use crate::logging;
 use crate::output::{Output, table};
 use crate::tls::Certificate;
-use crate::{logging, with_runtime};
+
+/// How bad a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Severity {
+    Ok,
+    /// The service runs, but something should be repaired.
+    Warning,
+    /// The service does not run, or part of it.
+    Failed,
+}
 
 /// The result of one check.
 #[derive(Serialize)]
 struct Finding {
     name: &'static str,
+    /// Whether nothing failed; a warning is no failure.
     ok: bool,
+    severity: Severity,
     /// The state that was found, or the problem.
     detail: String,
 }
 
 impl Finding {
+    fn new(name: &'static str, severity: Severity, detail: String) -> Self {
+        Self {
+            name,
+            ok: severity != Severity::Failed,
+            severity,
+            detail,
+        }
+    }
+
     fn of(name: &'static str, outcome: Result<String, Failure>) -> Self {
         match outcome {
-            Ok(detail) => Self {
-                name,
-                ok: true,
-                detail,
-            },
-            Err(failure) => Self {
-                name,
-                ok: false,
-                detail: failure.to_string(),
-            },
+            Ok(detail) => Self::new(name, Severity::Ok, detail),
+            Err(failure) => Self::new(name, Severity::Failed, failure.to_string()),
+        }
+    }
+
+    /// A finding with its warnings, if it has not failed.
+    fn with_warnings(
+        name: &'static str,
+        outcome: Result<String, Failure>,
+        warnings: Vec<String>,
+    ) -> Self {
+        match outcome {
+            Ok(_) if !warnings.is_empty() => {
+                Self::new(name, Severity::Warning, warnings.join("; "))
+            }
+            outcome => Self::of(name, outcome),
         }
     }
 }
 
-pub(crate) fn run(file: Option<&Path>) -> Result<Output, Failure> {
+/// `vestry check`
+#[derive(Debug, Args)]
+pub(crate) struct Check {
+    /// Only ask the service at URL whether it is ready; reads no settings
+    #[arg(long, value_name = "URL")]
+    live: Option<Url>,
+}
+
+impl Check {
+    pub(crate) async fn run(&self, file: Option<&Path>) -> Result<Output, Failure> {
+        match &self.live {
+            Some(url) => live::check(url).await,
+            None => check(file).await,
+        }
+    }
+}
+
+async fn check(file: Option<&Path>) -> Result<Output, Failure> {
     let settings = match Settings::load_for_people(file) {
         Ok(settings) => settings,
         // The other checks need the settings.
         Err(failure) => return Ok(output(&[Finding::of("configuration", Err(failure))])),
     };
     logging::start(&settings.log);
-    with_runtime(async |_runtime| {
-        let mut findings = vec![Finding::of("configuration", configuration(&settings))];
-        findings.extend(database(&settings.database).await);
-        findings.push(Finding::of("limits", limits(&settings.limits).await));
-        findings.extend(vault(&settings.vault).await);
-        findings.push(Finding::of("mail", mail(&settings.mail).await));
-        findings.push(Finding::of("sms", sms(&settings).await));
-        Ok(output(&findings))
-    })
+    let mut findings = vec![configuration(&settings)];
+    let (of_database, clock) = database(&settings.database).await;
+    findings.extend(of_database);
+    findings.push(machine::check(&settings, clock));
+    findings.push(Finding::of("limits", limits(&settings.limits).await));
+    findings.extend(vault(&settings.vault).await);
+    findings.push(Finding::of("mail", mail(&settings.mail).await));
+    findings.push(Finding::of("sms", sms(&settings).await));
+    Ok(output(&findings))
 }
 
-fn configuration(settings: &Settings) -> Result<String, Failure> {
+fn configuration(settings: &Settings) -> Finding {
+    let mut warnings = Vec::new();
+    let outcome = addresses(settings, &mut warnings);
+    Finding::with_warnings("configuration", outcome, warnings)
+}
+
+/// Days before its end from which a certificate is reported.
+const EXPIRES_SOON: i64 = 14;
+
+fn addresses(settings: &Settings, warnings: &mut Vec<String>) -> Result<String, Failure> {
     let base_url = settings
         .http
         .base_url
         .as_ref()
         .ok_or_else(|| Failure::new("http.base_url is not set, and `vestry serve` needs it"))?;
     if let Some(files) = settings.http.tls.clone() {
-        Certificate::load(files)?;
+        let certificate = Certificate::load(files)?;
+        let host = base_url.host();
+        if !certificate.covers(&host) {
+            return Err(Failure::new(format!(
+                "certificate does not cover {host} (http.base_url)"
+            )));
+        }
+        let left = certificate.expires_at()? - SystemClock.machine();
+        match left.0.div_euclid(86_400) {
+            ..0 => {
+                return Err(Failure::new(
+                    "certificate has expired; renew it and send SIGHUP",
+                ));
+            }
+            days @ 0..EXPIRES_SOON => warnings.push(format!(
+                "certificate expires in {days} days; renew it and send SIGHUP"
+            )),
+            _ => {}
+        }
     }
     Ok(format!("{base_url} on {}", settings.http.listen))
 }
 
-/// Checks the connection, the schema and the durability settings.
-async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
+/// Checks the connection, the schema and the durability settings. Also returns the clock of the database server, if it has one.
+async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Timestamp>) {
     let store = match compose::store(settings).await {
         Ok(store) => store,
-        Err(failure) => return vec![Finding::of("database", Err(failure))],
+        Err(failure) => return (vec![Finding::of("database", Err(failure))], None),
     };
-    let ready = store.ready().await;
-    let ready = ready
-        .map(|()| "connected; schema is up to date".to_owned())
-        .context("database is not ready; has `vestry migrate` been run?");
-    let durability = durability(store.durability_findings(), settings);
-    let mut findings = vec![
-        Finding::of("database", ready),
-        Finding::of("durability", durability),
-    ];
+    let clock = store.clock().await.ok().flatten();
+    let mut findings = vec![schema(&store).await, durability(&store, settings).await];
     match store.pooler().await {
         Ok(None) => {}
         Ok(Some(found)) => findings.push(Finding::of("pooler", pooler(found))),
@@ -104,7 +176,36 @@ async fn database(settings: &DatabaseSettings) -> Vec<Finding> {
             findings.push(Finding::of("cluster", away));
         }
     }
-    findings
+    (findings, clock)
+}
+
+async fn schema(store: &SqlStore) -> Finding {
+    let state = store.schema_state().await;
+    match state.context("database is not ready; has `vestry migrate` been run?") {
+        Ok(SchemaState::UpToDate) => Finding::new(
+            "database",
+            Severity::Ok,
+            "connected; schema is up to date".to_owned(),
+        ),
+        Ok(SchemaState::Behind(count)) => {
+            let migrations = if count == 1 {
+                "migration"
+            } else {
+                "migrations"
+            };
+            Finding::new(
+                "database",
+                Severity::Failed,
+                format!("database is {count} {migrations} behind; run vestry migrate"),
+            )
+        }
+        Ok(SchemaState::Newer) => Finding::new(
+            "database",
+            Severity::Warning,
+            "database was migrated by a newer release; upgrade this process".to_owned(),
+        ),
+        Err(failure) => Finding::of("database", Err(failure)),
+    }
 }
 
 /// Whether prepared statements work through the connection pooler.
@@ -156,7 +257,19 @@ async fn limits(settings: &LimitSettings) -> Result<String, Failure> {
     Ok(format!("rate limits are counted {counted}"))
 }
 
-fn durability(findings: &[String], settings: &DatabaseSettings) -> Result<String, Failure> {
+async fn durability(store: &SqlStore, settings: &DatabaseSettings) -> Finding {
+    let outcome = acknowledged(store.durability_findings(), settings);
+    let warnings = match store.has_only_asynchronous_standbys().await {
+        Ok(true) => {
+            vec!["no standby is synchronous; a failover can lose the last commits".to_owned()]
+        }
+        // Without the right to see standbys, there is nothing to report.
+        Ok(false) | Err(_) => Vec::new(),
+    };
+    Finding::with_warnings("durability", outcome, warnings)
+}
+
+fn acknowledged(findings: &[String], settings: &DatabaseSettings) -> Result<String, Failure> {
     match (findings.is_empty(), settings.allow_unsafe_durability) {
         (true, _) => Ok("acknowledged writes are on disk".to_owned()),
         (false, true) => Ok(format!(
@@ -215,7 +328,11 @@ async fn sms(settings: &Settings) -> Result<String, Failure> {
 fn output(findings: &[Finding]) -> Output {
     let ok = findings.iter().all(|finding| finding.ok);
     let row = |finding: &Finding| {
-        let verdict = if finding.ok { "ok" } else { "FAILED" };
+        let verdict = match finding.severity {
+            Severity::Ok => "ok",
+            Severity::Warning => "warning",
+            Severity::Failed => "FAILED",
+        };
         [
             verdict.to_owned(),
             finding.name.to_owned(),

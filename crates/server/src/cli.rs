@@ -23,10 +23,11 @@ use std::time::Instant;
 use clap::{Parser, Subcommand};
 
 use self::installation::administer;
+use crate::check::Check;
 use crate::config::Settings;
 use crate::failure::Failure;
 use crate::output::{Format, print_line};
-use crate::{check, dev, http, listen, logging, migrate, serve, with_runtime, worker};
+use crate::{dev, http, listen, logging, migrate, serve, with_runtime, worker};
 
 /// Sign-in, user management and managed wallets in one self-hosted service
 #[derive(Debug, Parser)]
@@ -76,8 +77,8 @@ enum Command {
     Worker,
     /// Migrate the database schema to this version
     Migrate(migrate::Migrate),
-    /// Check configuration, database, vault and mail
-    Check,
+    /// Check configuration, database, machine, vault, mail and SMS, or a running service
+    Check(Check),
     /// Manage Apps, the containers of users, keys and wallets
     #[command(subcommand)]
     App(app::App),
@@ -159,7 +160,7 @@ impl Cli {
                 return with_runtime(async |_runtime| command.run(format).await);
             }
             Command::Events(command) => with_runtime(async |_runtime| command.run().await),
-            Command::Check => check::run(file),
+            Command::Check(command) => with_runtime(async |_runtime| command.run(file).await),
             Command::Migrate(command) => {
                 administer(file, async |on| command.run(&on.settings.database).await)
             }

@@ -21,6 +21,7 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::meter::Meter;
 use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
@@ -120,9 +121,12 @@ pub(crate) fn mailer(settings: &MailSettings) -> Result<Option<Arc<dyn Mailer>>,
 fn hasher(
     settings: &PasswordSettings,
     entropy: &Arc<dyn Entropy>,
+    meter: &Arc<dyn Meter>,
 ) -> Result<Arc<dyn PasswordHasher>, Failure> {
     let hasher = Argon2Hasher::new(settings.hashing, Arc::clone(entropy));
-    Ok(Arc::new(hasher.context("cannot set up password hashing")?))
+    let hasher = hasher.context("cannot set up password hashing")?;
+    hasher.measured_by(Arc::clone(meter));
+    Ok(Arc::new(hasher))
 }
 
 /// The list of breached passwords, if configured.
@@ -240,6 +244,7 @@ pub(crate) fn service(
     store: Arc<dyn Store>,
     limiter: Arc<dyn RateLimiter>,
     sinks: Vec<Arc<dyn CheckpointSink>>,
+    meter: Arc<dyn Meter>,
     base_url: Option<&BaseUrl>,
     runtime: Handle,
 ) -> Result<Arc<Service>, Failure> {
@@ -248,6 +253,7 @@ pub(crate) fn service(
     let vaults = vaults(&settings.vault)?;
     let custody = Custody::new(vaults.clone(), Arc::clone(&store), Arc::clone(&entropy));
     let custody = Arc::new(custody.context("cannot protect keys in memory on this machine")?);
+    custody.measured_by(Arc::clone(&meter));
     let sealer: Arc<dyn Sealer> = Arc::<Custody>::clone(&custody);
     let checkpoint_signer: Arc<dyn CheckpointSigner> = Arc::<Custody>::clone(&custody);
     let signatures: Arc<dyn SignatureVerifier> = Arc::<Custody>::clone(&custody);
@@ -265,10 +271,11 @@ pub(crate) fn service(
         providers: Some(providers(&settings.outbound)?),
         limiter,
         mailer: mailer(&settings.mail)?,
-        passwords: hasher(&settings.passwords, &entropy)?,
+        passwords: hasher(&settings.passwords, &entropy, &meter)?,
         breached: breached(&settings.passwords)?,
         sms: sms(&settings.sms, &settings.outbound)?,
         webhooks: Some(webhooks(settings)?),
+        meter,
         clock,
         entropy,
     };

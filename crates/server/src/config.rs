@@ -19,6 +19,7 @@ use url::Url;
 use vestry_app::ConsoleAddress;
 use vestry_domain::Secret;
 use vestry_domain::timestamp::Seconds;
+use vestry_edge::RequestLog;
 use vestry_store_sql::{Database, DatabaseUrlError, Synchronous};
 
 use crate::failure::Failure;
@@ -44,6 +45,7 @@ pub(crate) struct Settings {
     pub(crate) webhooks: WebhookSettings,
     pub(crate) audit: AuditSettings,
     pub(crate) log: LogSettings,
+    pub(crate) telemetry: TelemetrySettings,
 }
 
 /// `database.*`
@@ -315,6 +317,17 @@ impl AuditSettings {
 pub(crate) struct LogSettings {
     pub(crate) format: LogFormat,
     pub(crate) level: LevelFilter,
+    /// The requests that are logged.
+    pub(crate) requests: RequestLog,
+}
+
+/// `telemetry.*`
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TelemetrySettings {
+    /// The address of metrics and probes; `None`: they are not served.
+    pub(crate) listen: Option<SocketAddr>,
+    /// Whether it is the default.
+    pub(crate) is_default: bool,
 }
 
 /// The format of log lines.
@@ -468,6 +481,24 @@ impl Settings {
                         ("trace", LevelFilter::TRACE),
                     ],
                 )?,
+                requests: entries.one_of(
+                    "log.requests",
+                    &[
+                        ("all", RequestLog::All),
+                        ("errors", RequestLog::Errors),
+                        ("off", RequestLog::Off),
+                    ],
+                )?,
+            },
+            telemetry: TelemetrySettings {
+                listen: match entries.is_off("telemetry.listen") {
+                    true => None,
+                    false => Some(entries.parsed(
+                        "telemetry.listen",
+                        "must be an address and port, such as 127.0.0.1:9464, or \"off\"",
+                    )?),
+                },
+                is_default: entries.is_default("telemetry.listen"),
             },
         })
     }

@@ -19,6 +19,7 @@ use vestry_domain::random::alphanumeric;
 use vestry_ports::entropy::Bytes;
 use vestry_ports::store::Store;
 use vestry_store_sql::Database;
+use vestry_telemetry::Telemetry;
 
 use crate::background::Duties;
 use crate::config::{BaseUrl, Settings, VaultSettings};
@@ -27,7 +28,7 @@ use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
 use crate::serve::web_settings;
 use crate::tls::Certificate;
-use crate::{compose, end, logging, migrate, output, runtime};
+use crate::{compose, end, logging, migrate, output, runtime, telemetry};
 use data_dir::DataDir;
 use demo::Demo;
 use operator::DevOperator;
@@ -82,9 +83,11 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
         Some(_) => None,
         None => Some(https(&data)?),
     };
+    let scrapes = telemetry::bind(&settings.telemetry)?;
+    let measured = telemetry::meter();
     let runtime = runtime()?;
     let (service, demo, operator) = runtime.block_on(async {
-        let service = open(&settings, runtime.handle().clone());
+        let service = open(&settings, measured.clone(), runtime.handle().clone());
         let service = service.await?;
         let earlier = Record::read(&data.record());
         let demo = demo::prepare(&service, earlier.as_ref()).await?;
@@ -97,9 +100,13 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
     let console = Console::of(&settings.console)?;
     let record = record(&settings, &listener, tls.as_ref(), demo, operator);
     let address = listener.address;
+    let web = web_settings(&settings);
+    if let Some(listener) = scrapes {
+        telemetry::serve(listener, Arc::clone(&service), measured, &web)?;
+    }
     let edge = Edge {
         service,
-        web: web_settings(&settings.http, &settings.limits),
+        web,
         plain: Some(listener),
         tls,
         console,
@@ -175,6 +182,7 @@ fn settings(file: Option<&Path>, data: &DataDir, listener: &Listener) -> Result<
                 format!("http://localhost:{}", listener.address.port()),
             ),
             ("log.format", "pretty".to_owned()),
+            ("telemetry.listen", "off".to_owned()),
         ],
     )?;
     if let Some(address) = settings.console.listen
@@ -215,10 +223,12 @@ fn https(data: &DataDir) -> Result<(Listener, Arc<Certificate>), Failure> {
 
 async fn open(
     settings: &Settings,
+    measured: Arc<Telemetry>,
     runtime: tokio::runtime::Handle,
 ) -> Result<Arc<Service>, Failure> {
     migrate::apply(&settings.database).await?;
     let store = compose::store(&settings.database).await?;
+    store.measured_by(measured.clone());
     make_root_keys_once(&settings.vault, &*store).await?;
     let limiter = compose::limiter(&settings.limits, &store).await?;
     let base_url = settings.http.base_url.as_ref();
@@ -227,6 +237,7 @@ async fn open(
         store,
         limiter,
         compose::sinks(settings)?,
+        measured,
         base_url,
         runtime,
     )

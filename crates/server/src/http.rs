@@ -143,7 +143,9 @@ impl Edge {
             drain, shutdown, ..
         } = self.times;
         if let Some((_, certificate)) = &self.tls {
-            rt::spawn(renew_on_hangup(Arc::clone(certificate)));
+            let service = Arc::clone(&self.service);
+            measure(certificate, &service);
+            rt::spawn(renew_on_hangup(Arc::clone(certificate), service));
         }
         let service = Arc::clone(&self.service);
         let background = Background::start(&service, runtime, self.duties);
@@ -153,6 +155,7 @@ impl Edge {
         ready().await?;
         let signal = stop.next().await;
         draining.begin();
+        service.draining();
         tracing::info!(signal, "stopping");
         rt::spawn(stop.next_one_ends_the_process());
         tokio::time::sleep(drain).await;
@@ -217,9 +220,19 @@ async fn end(handle: ServerHandle, at_most: Duration) {
     }
 }
 
-async fn renew_on_hangup(certificate: Arc<Certificate>) {
+/// Records when the certificate expires.
+fn measure(certificate: &Certificate, service: &Service) {
+    if let Ok(expires) = certificate.expires_at() {
+        service.certificate_expires(expires);
+    }
+}
+
+async fn renew_on_hangup(certificate: Arc<Certificate>, service: Arc<Service>) {
     let renewed = signals::on_hangup(|| match certificate.reload() {
-        Ok(()) => tracing::info!("certificate reloaded"),
+        Ok(()) => {
+            measure(&certificate, &service);
+            tracing::info!("certificate reloaded");
+        }
         Err(failure) => {
             let reason = failure.to_string();
             tracing::error!(reason, "certificate reload failed; keeping the old one");

@@ -1,40 +1,163 @@
 //! Logs to stderr: JSON lines in production, readable text in development.
+//!
+//! Lines go through two queues to threads that write them, so a blocked stderr delays no request (PR-4). A full queue drops
+//! lines and counts them. Only the checkpoints of the audit log's `log` sink are written at once: they must not be dropped.
 
-use std::io::IsTerminal;
+mod lines;
+
+use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
+use tokio::runtime::Handle;
+use tracing::Level;
 use tracing::level_filters::LevelFilter;
+use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuilder, WorkerGuard};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::writer::MakeWriterExt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::{Layer, fmt, registry};
 
+use self::lines::JsonLines;
 use crate::config::{LogFormat, LogSettings};
 
 /// The prefix of our own crates.
 const OURS: &str = "vestry";
+/// Maximum number of waiting lines of `info` and below.
+const MAX_USUAL: usize = 65_536;
+/// Maximum number of waiting lines of `warn` and `error`.
+const MAX_URGENT: usize = 4_096;
+/// Interval between looks at the numbers of dropped lines.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// The queues of this process.
+static QUEUES: OnceLock<Queues> = OnceLock::new();
+
+/// Two queues of lines, and the threads that write them.
+struct Queues {
+    usual: NonBlocking,
+    urgent: NonBlocking,
+    /// Dropping a guard writes what waits, for one second at most, and ends its thread.
+    guards: Mutex<Vec<WorkerGuard>>,
+}
+
+impl Queues {
+    fn start(
+        max_usual: usize,
+        max_urgent: usize,
+        output: impl Fn() -> Box<dyn Write + Send>,
+    ) -> Self {
+        let queue = |name, most| {
+            let builder = NonBlockingBuilder::default().lossy(true).thread_name(name);
+            builder.buffered_lines_limit(most).finish(output())
+        };
+        let (usual, first) = queue("log", max_usual);
+        let (urgent, second) = queue("log-urgent", max_urgent);
+        Self {
+            usual,
+            urgent,
+            guards: Mutex::new(vec![first, second]),
+        }
+    }
+
+    /// Writes what waits, for one second at most. Later lines are dropped.
+    fn flush(&self) {
+        let guards = {
+            let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *guards)
+        };
+        thread::scope(|scope| {
+            for guard in guards {
+                scope.spawn(move || drop(guard));
+            }
+        });
+    }
+}
 
 /// Starts logging. Later calls do nothing.
 ///
 /// The configured level applies to our own crates. Others log at most warnings. At finer levels, drivers log statement parameters and
 /// request heads, which must not be in a log (OTP-9).
 pub(crate) fn start(settings: &LogSettings) {
+    let queues =
+        QUEUES.get_or_init(|| Queues::start(MAX_USUAL, MAX_URGENT, || Box::new(io::stderr())));
     let shown = Targets::new()
         .with_default(LevelFilter::WARN.min(settings.level))
         .with_target(OURS, settings.level);
-    let output = fmt::layer().with_writer(std::io::stderr);
-    let output = match settings.format {
-        LogFormat::Json => output
-            .json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .boxed(),
-        LogFormat::Pretty => output
+    let urgent = queues.urgent.clone().with_max_level(Level::WARN);
+    let queued = urgent.or_else(queues.usual.clone());
+    let at_once =
+        io::stderr.with_filter(|line| line.target() == vestry_checkpoint_sinks::LOG_TARGET);
+    let output = at_once.or_else(queued);
+    let layer = match settings.format {
+        LogFormat::Json => JsonLines::new(output).boxed(),
+        LogFormat::Pretty => fmt::layer()
+            .with_writer(output)
             .compact()
-            .with_ansi(std::io::stderr().is_terminal())
+            .with_ansi(io::stderr().is_terminal())
             .boxed(),
     };
     let _started_before =
-        tracing::subscriber::set_global_default(registry().with(output.with_filter(shown)));
+        tracing::subscriber::set_global_default(registry().with(layer.with_filter(shown)));
+}
+
+/// Writes the lines that wait, for one second at most. The process must end afterwards: later lines are dropped.
+pub(crate) fn flush() {
+    if let Some(queues) = QUEUES.get() {
+        queues.flush();
+    }
+}
+
+/// Writes the lines that wait when it is dropped, even by a panic.
+pub(crate) struct FlushAtEnd;
+
+impl Drop for FlushAtEnd {
+    fn drop(&mut self) {
+        flush();
+    }
+}
+
+/// The lines that this process has dropped so far: those of `info` and below, and those of `warn` and `error`.
+pub(crate) fn dropped() -> [u64; 2] {
+    let count = |counter: ErrorCounter| u64::try_from(counter.dropped_lines()).unwrap_or(u64::MAX);
+    QUEUES.get().map_or([0, 0], |queues| {
+        [&queues.usual, &queues.urgent].map(|queue| count(queue.error_counter()))
+    })
+}
+
+/// Logs how many lines were dropped, each time that no more of them are. Runs until the runtime ends.
+pub(crate) fn report_dropped(runtime: &Handle) {
+    runtime.spawn(async {
+        let mut drops = Drops::default();
+        let mut look = tokio::time::interval(LOOK_EVERY);
+        loop {
+            look.tick().await;
+            if let Some(count) = drops.after_a_look(dropped().iter().sum()) {
+                tracing::warn!("{count} log lines were dropped");
+            }
+        }
+    });
+}
+
+/// Numbers of dropped lines.
+#[derive(Default)]
+struct Drops {
+    seen: u64,
+    reported: u64,
+}
+
+impl Drops {
+    /// Returns how many lines to report, once no more were dropped since the look before.
+    fn after_a_look(&mut self, dropped: u64) -> Option<u64> {
+        let is_over = std::mem::replace(&mut self.seen, dropped) == dropped;
+        let count = dropped - self.reported;
+        (is_over && count > 0).then(|| {
+            self.reported = dropped;
+            count
+        })
+    }
 }
 
 /// Logs a panic with its location only. Its message may contain a value that was being processed.
@@ -51,3 +174,6 @@ pub(crate) fn quiet_panics() {
         }
     }));
 }
+
+#[cfg(test)]
+mod tests;

@@ -21,6 +21,7 @@ mod output;
 mod private_file;
 mod serve;
 mod signals;
+mod telemetry;
 mod tls;
 mod worker;
 
@@ -53,6 +54,7 @@ static ALLOCATOR: ZeroAlloc<std::alloc::System> = ZeroAlloc(std::alloc::System);
 fn main() -> ExitCode {
     let started = Instant::now();
     logging::quiet_panics();
+    let _at_end = logging::FlushAtEnd;
     let refused = hardening::apply();
     tls::install_provider();
     let words: Vec<OsString> = std::env::args_os().collect();
@@ -64,6 +66,7 @@ fn main() -> ExitCode {
     match cli.run(started, &refused) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
+            logging::flush();
             report(&failure, format);
             ExitCode::from(failure.exit_code())
         }

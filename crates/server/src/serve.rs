@@ -7,13 +7,11 @@ use vestry_edge::{Draining, WebSettings};
 use vestry_store_sql::SqlStore;
 
 use crate::background::Duties;
-use crate::config::{
-    BaseUrl, DatabaseSettings, HttpSettings, LimitSettings, MailSettings, Settings, SmsSettings,
-};
+use crate::config::{BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings};
 use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
 use crate::tls::Certificate;
-use crate::{compose, end, migrate, runtime};
+use crate::{compose, end, logging, migrate, runtime, telemetry};
 
 pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let http = &settings.http;
@@ -33,9 +31,12 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         ));
     }
     let address = listener.address;
+    let scrapes = telemetry::bind(&settings.telemetry)?;
+    let measured = telemetry::meter();
     warn_of_plain_http(http, &base_url);
     warn_of_unknown_clients(settings);
     let runtime = runtime()?;
+    logging::report_dropped(runtime.handle());
     let service = runtime.block_on(async {
         if settings.database.migrate_on_start {
             let applied = migrate::apply(&settings.database).await?;
@@ -43,12 +44,14 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         }
         let store = compose::store(&settings.database).await?;
         refuse_unsafe(&store, &settings.database)?;
+        store.measured_by(measured.clone());
         let limiter = compose::limiter(&settings.limits, &store).await?;
         compose::service(
             settings,
             store,
             limiter,
             compose::sinks(settings)?,
+            measured.clone(),
             Some(&base_url),
             runtime.handle().clone(),
         )
@@ -57,9 +60,13 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         None => (Some(listener), None),
         Some(certificate) => (None, Some((listener, certificate))),
     };
+    let web = web_settings(settings);
+    if let Some(listener) = scrapes {
+        telemetry::serve(listener, Arc::clone(&service), measured, &web)?;
+    }
     let edge = Edge {
         service: Arc::clone(&service),
-        web: web_settings(http, &settings.limits),
+        web,
         plain,
         tls,
         console,
@@ -112,12 +119,13 @@ fn base_url(http: &HttpSettings) -> Result<BaseUrl, Failure> {
 }
 
 /// The settings of the web layer.
-pub(crate) fn web_settings(http: &HttpSettings, limits: &LimitSettings) -> WebSettings {
+pub(crate) fn web_settings(settings: &Settings) -> WebSettings {
     WebSettings {
-        trusted_proxies: http.trusted_proxies.clone(),
-        failed_auth_per_minute: limits.failed_auth_per_minute,
-        read_deadline: http.request_timeout,
+        trusted_proxies: settings.http.trusted_proxies.clone(),
+        failed_auth_per_minute: settings.limits.failed_auth_per_minute,
+        read_deadline: settings.http.request_timeout,
         console_listener: None,
+        logged: settings.log.requests,
         draining: Draining::default(),
     }
 }

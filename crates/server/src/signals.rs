@@ -5,6 +5,7 @@ use std::process;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::failure::{Context, Failure};
+use crate::logging;
 
 /// SIGTERM and SIGINT, caught from its creation on.
 pub(crate) struct StopSignals {
@@ -34,6 +35,7 @@ impl StopSignals {
     pub(crate) async fn next_one_ends_the_process(mut self) {
         let signal = self.next().await;
         tracing::warn!(signal, "stopping at once");
+        logging::flush();
         process::exit(1);
     }
 }

@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rustls::ServerConfig;
+use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::{ClientHello, ParsedCertificate, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
+use vestry_domain::Timestamp;
+use x509_parser::prelude::{FromDer, X509Certificate};
 
 use crate::failure::{Context, Failure};
 
@@ -47,6 +50,38 @@ impl Certificate {
         Ok(())
     }
 
+    /// When the certificate expires, in Unix seconds.
+    ///
+    /// # Errors
+    /// It is not an X.509 certificate.
+    pub(crate) fn expires_at(&self) -> Result<Timestamp, Failure> {
+        let current = self.current();
+        let certificate = current.end_entity_cert().context("no certificate")?;
+        let (_, parsed) = X509Certificate::from_der(certificate)
+            .map_err(|error| Failure::new("not an X.509 certificate").because(error))?;
+        Ok(Timestamp::from_unix(
+            parsed.validity().not_after.timestamp(),
+        ))
+    }
+
+    /// Whether clients accept the certificate for this host name or address.
+    pub(crate) fn covers(&self, host: &str) -> bool {
+        let current = self.current();
+        let Ok(certificate) = current.end_entity_cert() else {
+            return false;
+        };
+        let Ok(name) = ServerName::try_from(host) else {
+            return false;
+        };
+        ParsedCertificate::try_from(certificate)
+            .is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
+    }
+
+    fn current(&self) -> Arc<CertifiedKey> {
+        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(&current)
+    }
+
     /// The TLS configuration of a listener: TLS 1.2 and 1.3, no client certificates.
     pub(crate) fn server_config(self: &Arc<Self>) -> ServerConfig {
         let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
@@ -64,8 +99,7 @@ impl fmt::Debug for Certificate {
 
 impl ResolvesServerCert for Certificate {
     fn resolve(&self, _client: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
-        Some(Arc::clone(&current))
+        Some(self.current())
     }
 }
 

@@ -12,7 +12,7 @@ mod routes;
 mod v1;
 
 pub use openapi::description;
-pub use routes::endpoints;
+pub use routes::{endpoints, probes};
 
 #[cfg(test)]
 static API: vestry_edge::Api = vestry_edge::Api::new(description, &[endpoints]);

@@ -93,5 +93,13 @@ pub fn endpoints() -> Vec<Endpoint> {
     }
 }
 
+/// The probes alone, for a listener of its own.
+pub fn probes() -> Vec<Endpoint> {
+    vestry_edge::endpoints! {
+        Public health live;
+        Public health ready;
+    }
+}
+
 #[cfg(test)]
 mod tests;

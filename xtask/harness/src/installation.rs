@@ -162,6 +162,7 @@ impl Installation {
             .env("VESTRY_DATABASE__URL", &self.database_url)
             .env("VESTRY_HTTP__BASE_URL", "http://localhost:8080")
             .env("VESTRY_HTTP__DRAIN_DELAY", "0")
+            .env("VESTRY_TELEMETRY__LISTEN", "off")
             .env("VESTRY_LIMITS__TEST_PER_MINUTE", "0")
             .env("VESTRY_LOG__LEVEL", self.level)
             .envs(self.settings.iter().map(|(name, value)| (name, value)));

@@ -30,6 +30,7 @@ const OURS: &str = "
     webhook-http: ports outbound | domain testkit
     checkpoint-sinks : domain ports outbound | testkit
     vault-local : domain ports        | contract
+    telemetry   : domain ports        |
     limiter     : domain ports        | contract
     password-argon2 : domain ports    | contract
     breached-passwords : domain ports |

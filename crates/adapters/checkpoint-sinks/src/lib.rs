@@ -25,5 +25,5 @@ pub use fetched::{NotFetched, notes_from};
 pub use file::FileSink;
 pub use found::notes_at;
 pub use http::{HttpSink, NotSetUp};
-pub use log::LogSink;
+pub use log::{LOG_TARGET, LogSink};
 pub use settings::Settings;

@@ -5,6 +5,9 @@ use vestry_ports::port;
 
 use crate::bounds;
 
+/// The target of the lines. A note must not be lost, so they are not queued with others.
+pub const LOG_TARGET: &str = "vestry_checkpoint_sinks::log";
+
 /// Writes each note as the field `note` of a log line, so that log shipping carries it elsewhere without further set-up. The level is
 /// `info`; if that level is disabled, nothing is stored.
 #[derive(Debug, Clone, Copy, Default)]
@@ -18,8 +21,14 @@ impl CheckpointSink for LogSink {
 
     async fn put(&self, number: i64, note: &str) -> Result<(), SinkError> {
         bounds::check(number, note)?;
-        tracing::info!(checkpoint = number, note, "audit log checkpoint");
-        Ok(())
+        let note = note.to_owned();
+        // The log may be written to a pipe that is not read, which blocks the thread.
+        let logged = tokio::task::spawn_blocking(move || {
+            tracing::info!(target: LOG_TARGET, checkpoint = number, note, "audit log checkpoint");
+        });
+        logged
+            .await
+            .map_err(|stopped| SinkError::Unavailable(stopped.into()))
     }
 
     /// Always `None`: the log cannot be read back from here.

@@ -42,6 +42,7 @@ use vestry_chains::Chains;
 use vestry_domain::Secret;
 use vestry_ports::custody::{CustodyError, NEWEST_WITHIN};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::meter::Meter;
 use vestry_ports::store::Store;
 use vestry_ports::vault::Vaults;
 
@@ -107,6 +108,11 @@ impl Custody {
             entropy,
             alarm,
         })
+    }
+
+    /// Counts alarms about altered data with `meter`. A second call does nothing.
+    pub fn measured_by(&self, meter: Arc<dyn Meter>) {
+        let _is_second = self.alarm.meter.set(meter);
     }
 
     /// Returns how many altered or misplaced records and keys were found since the start; each one is also logged. Anything but 0 means

@@ -80,6 +80,11 @@ impl Link {
         }
     }
 
+    /// Whether the store is unavailable.
+    pub(crate) fn is_down(&self) -> bool {
+        matches!(*self.state(), State::Down { .. })
+    }
+
     /// Counts one use. `None` while the store is unavailable.
     pub(crate) async fn count(self: &Arc<Self>, key: &str, limit: Limit) -> Option<Count> {
         let Some((mut connection, generation)) = self.connection() else {

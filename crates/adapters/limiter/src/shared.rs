@@ -109,6 +109,10 @@ impl RateLimiter for RedisLimiter {
             None => self.alone.count(world, limit, now),
         })
     }
+
+    fn is_alone(&self) -> bool {
+        self.link.is_down()
+    }
 }
 
 /// Returns the verdict in the caller's time.

@@ -23,6 +23,7 @@ use std::sync::Arc;
 use vestry_domain::Secret;
 use vestry_domain::password::{Normalization, Password, PasswordHash};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::meter::Meter;
 use vestry_ports::passwords::{ForeignHashError, HasherError, PasswordHasher};
 use vestry_ports::port;
 
@@ -65,6 +66,11 @@ impl Argon2Hasher {
             entropy,
             decoy,
         })
+    }
+
+    /// Measures waits and refusals with `meter` from now on. A second call does nothing.
+    pub fn measured_by(&self, meter: Arc<dyn Meter>) {
+        let _is_second = self.threads.meter.set(meter);
     }
 
     /// Returns a scheme with the current parameters.

@@ -5,10 +5,11 @@
 //! (P-7, attack 22).
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
+use vestry_ports::meter::{Counted, Meter, Timed};
 use vestry_ports::passwords::HasherError;
 
 use crate::compute::Memory;
@@ -72,6 +73,8 @@ impl Shared {
 pub(crate) struct Threads {
     shared: Arc<Shared>,
     most_waiting: usize,
+    /// Measures waits and refusals, once it is known.
+    pub(crate) meter: Arc<OnceLock<Arc<dyn Meter>>>,
 }
 
 impl Threads {
@@ -83,6 +86,7 @@ impl Threads {
         let threads = Self {
             shared: Arc::clone(&shared),
             most_waiting: settings.waiting,
+            meter: Arc::default(),
         };
         let kib = usize::try_from(settings.memory_kib).unwrap_or(usize::MAX);
         for number in 0..settings.threads.get() {
@@ -103,8 +107,12 @@ impl Threads {
         job: impl FnOnce(&mut Memory) -> T + Send + 'static,
     ) -> Result<T, HasherError> {
         let (answer, answered) = oneshot::channel();
+        let (begun, meter) = (Instant::now(), Arc::clone(&self.meter));
         let job = move |memory: &mut Memory| {
             if !answer.is_closed() {
+                if let Some(meter) = meter.get() {
+                    meter.time(Timed::PasswordWait, begun.elapsed());
+                }
                 // The caller may be gone.
                 let _ = answer.send(job(memory));
             }
@@ -119,12 +127,24 @@ impl Threads {
 
     /// Whether the queue has room for a job now.
     pub(crate) fn have_room(&self) -> bool {
-        !self.shared.line().turns_away(self.most_waiting)
+        let is_full = self.shared.line().turns_away(self.most_waiting);
+        if is_full {
+            self.refused();
+        }
+        !is_full
+    }
+
+    fn refused(&self) {
+        if let Some(meter) = self.meter.get() {
+            meter.count(Counted::PasswordRefused);
+        }
     }
 
     fn queue(&self, job: Job) -> Result<(), HasherError> {
         let mut line = self.shared.line();
         if line.turns_away(self.most_waiting) {
+            drop(line);
+            self.refused();
             return Err(HasherError::Busy);
         }
         line.jobs.push_back(job);

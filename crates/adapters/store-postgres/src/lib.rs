@@ -33,10 +33,13 @@ use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, LimitVerdict};
+use vestry_domain::metric::{PoolName, TransactionKind};
 use vestry_domain::{Timestamp, World};
+use vestry_ports::meter::Meter;
 use vestry_ports::store::{CommitHook, Partitions, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
-use vestry_store_rows::migrations::missing;
+use vestry_store_rows::measured::Measured;
+use vestry_store_rows::migrations::{SchemaState, missing};
 
 use self::manager::Manager;
 use self::repositories::{Pooled, Site, Unit};
@@ -77,6 +80,7 @@ pub struct PostgresStore {
     runtime: Handle,
     is_distributed: bool,
     hook: Arc<OnceLock<CommitHook>>,
+    measured: Measured,
     _statistics: Statistics,
     _stale_connections: StaleConnections,
 }
@@ -100,6 +104,7 @@ impl PostgresStore {
         };
         let (runtime, connections) = (Handle::current(), pool(settings.connections)?);
         let limiter = pool(LIMITER_CONNECTIONS)?;
+        let measured = Measured::default();
         let mut pools = Self {
             findings: Vec::new(),
             _statistics: Statistics::keep(connections.clone(), &runtime),
@@ -107,21 +112,37 @@ impl PostgresStore {
                 [connections.clone(), limiter.clone()],
                 &runtime,
             ),
-            limiter: LimiterPool(limiter),
+            limiter: LimiterPool {
+                pool: limiter,
+                measured: measured.clone(),
+            },
             pool: connections,
             runtime,
             is_distributed: false,
             hook: Arc::default(),
+            measured,
         };
-        let mut connection = pools.get().await?;
+        let mut connection = pools.get(TransactionKind::Read).await?;
         pools.findings = durability::findings(&mut connection).await?;
         pools.is_distributed = citus::is_fully_distributed(&mut connection).await?;
         drop(connection);
         Ok(pools)
     }
 
-    async fn get(&self) -> StoreResult<Pooled> {
-        self.pool.get().await.map_err(failure::of_pool)
+    async fn get(&self, kind: TransactionKind) -> StoreResult<Pooled> {
+        let connection = async { self.pool.get().await.map_err(failure::of_pool) };
+        self.measured.wait(PoolName::Main, kind, connection).await
+    }
+
+    /// Measures transactions and pools with `meter` from now on.
+    pub fn measured_by(&self, meter: Arc<dyn Meter>) {
+        self.measured.by(meter);
+    }
+
+    /// Records how many connections are in use.
+    pub fn measure(&self) {
+        self.measured.pool(PoolName::Main, &self.pool);
+        self.measured.pool(PoolName::Limiter, &self.limiter.pool);
     }
 
     fn site(&self) -> Site {
@@ -130,6 +151,7 @@ impl PostgresStore {
             begin: self.pool.manager().begin(),
             is_distributed: self.is_distributed,
             hook: Arc::clone(&self.hook),
+            measured: self.measured.clone(),
         }
     }
 
@@ -152,11 +174,11 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError`].
     pub async fn pooler(&self) -> StoreResult<Option<Pooler>> {
-        let mut one = self.get().await?;
+        let mut one = self.get(TransactionKind::Read).await?;
         if !self.pool.manager().is_bare() {
             return Ok(None);
         }
-        let other = self.limiter.0.get().await;
+        let other = self.limiter.pool.get().await;
         let mut other = other.map_err(failure::of_pool)?;
         pooler::find(&mut one, &mut other).await.map(Some)
     }
@@ -169,7 +191,9 @@ impl PostgresStore {
         if !self.is_distributed {
             return Ok(None);
         }
-        citus::report(&mut *self.get().await?).await.map(Some)
+        citus::report(&mut *self.get(TransactionKind::Read).await?)
+            .await
+            .map(Some)
     }
 
     /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].
@@ -177,7 +201,8 @@ impl PostgresStore {
     /// # Errors
     /// [`StoreError`].
     pub async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let unit = Unit::begin(self.get().await?, self.site()).await?;
+        let connection = self.get(TransactionKind::Write).await?;
+        let unit = Unit::begin(connection, self.site()).await?;
         Ok(Box::new(unit))
     }
 
@@ -190,7 +215,8 @@ impl PostgresStore {
     }
 
     async fn view(&self) -> StoreResult<Unit> {
-        Ok(Unit::view(self.get().await?, self.site()))
+        let connection = self.get(TransactionKind::Read).await?;
+        Ok(Unit::view(connection, self.site()))
     }
 
     /// Appends entries in their own transaction; see [`vestry_ports::store::Store::append_to_audit_log`].
@@ -208,7 +234,8 @@ impl PostgresStore {
             tx.commit().await?;
             return Ok(left);
         }
-        let unit = Unit::self_committing(self.get().await?, self.site());
+        let connection = self.get(TransactionKind::Batch).await?;
+        let unit = Unit::self_committing(connection, self.site());
         let appended = commit::commit_in_time(unit.append_to_audit_log(entries, steps)).await;
         appended.unwrap_or_else(|| Err(failure::unanswered()))
     }
@@ -225,6 +252,33 @@ impl PostgresStore {
         Ok(missing(versions()?, &applied))
     }
 
+    /// Returns how the schema differs from what this build expects.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn schema_state(&self) -> StoreResult<SchemaState> {
+        let applied = self.view().await?.applied_migrations().await?;
+        Ok(SchemaState::of(&versions()?, &applied))
+    }
+
+    /// Returns the server's clock.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn clock(&self) -> StoreResult<Timestamp> {
+        let mut connection = self.get(TransactionKind::Read).await?;
+        durability::clock(&mut connection).await
+    }
+
+    /// Whether the server has standbys, and a commit waits for none of them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn has_only_asynchronous_standbys(&self) -> StoreResult<bool> {
+        let mut connection = self.get(TransactionKind::Read).await?;
+        durability::has_only_asynchronous_standbys(&mut connection).await
+    }
+
     /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8).
     pub fn durability_findings(&self) -> &[String] {
         &self.findings
@@ -238,7 +292,10 @@ impl PostgresStore {
 
 /// The rate limiter's connections.
 #[derive(Clone)]
-pub struct LimiterPool(Pool<Manager>);
+pub struct LimiterPool {
+    pool: Pool<Manager>,
+    measured: Measured,
+}
 
 impl LimiterPool {
     /// Counts one use against a limit; see [`vestry_ports::limiter::RateLimiter`].
@@ -251,7 +308,10 @@ impl LimiterPool {
         limit: Limit,
         now: Timestamp,
     ) -> StoreResult<LimitVerdict> {
-        let mut connection = self.0.get().await.map_err(failure::of_pool)?;
+        let connection = async { self.pool.get().await.map_err(failure::of_pool) };
+        let kind = TransactionKind::Write;
+        let waited = self.measured.wait(PoolName::Limiter, kind, connection);
+        let mut connection = waited.await?;
         repositories::hit(&mut connection, world, limit, now).await
     }
 }

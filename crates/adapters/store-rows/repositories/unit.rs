@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use deadpool::managed::Object;
 use diesel::QueryResult;
@@ -10,11 +11,13 @@ use tokio::runtime::Handle;
 use vestry_domain::World;
 use vestry_domain::activity::Measure;
 use vestry_domain::event::NewEvent;
+use vestry_domain::metric::{TransactionKind, TransactionOutcome};
 use vestry_ports::port;
 use vestry_ports::store::{CommitEffect, CommitHook, StoreResult, Tx};
 
 use super::dialect::{self, Conn, Manager};
 use vestry_store_rows::failure::{Misuse, unanswered};
+use vestry_store_rows::measured::{Measured, outcome_of};
 use vestry_store_rows::rows::events::UnsequencedRow;
 
 /// A pooled connection.
@@ -55,6 +58,7 @@ pub(crate) struct Site {
     pub(crate) is_distributed: bool,
     /// Called after commits; see [`vestry_ports::store::Store::on_commit`].
     pub(crate) hook: Arc<OnceLock<CommitHook>>,
+    pub(crate) measured: Measured,
 }
 
 /// A connection that implements the repositories.
@@ -64,6 +68,9 @@ pub(crate) struct Unit {
     access: Access,
     progress: Progress,
     site: Site,
+    begun: Instant,
+    /// How a statement failed.
+    failed: Option<TransactionOutcome>,
     /// Events to write at the commit.
     emitted: Vec<NewEvent>,
     /// Effects to report after the commit.
@@ -73,12 +80,14 @@ pub(crate) struct Unit {
 }
 
 impl Unit {
-    const fn new(connection: Pooled, access: Access, site: Site) -> Self {
+    fn new(connection: Pooled, access: Access, site: Site) -> Self {
         Self {
             connection: Some(connection),
             access,
             progress: Progress::Ready,
             site,
+            begun: Instant::now(),
+            failed: None,
             emitted: Vec::new(),
             effects: BTreeSet::new(),
             counted: Vec::new(),
@@ -86,12 +95,12 @@ impl Unit {
     }
 
     /// Creates a unit for reading, without a transaction.
-    pub(crate) const fn view(connection: Pooled, site: Site) -> Self {
+    pub(crate) fn view(connection: Pooled, site: Site) -> Self {
         Self::new(connection, Access::View, site)
     }
 
     /// Creates a unit for one call that is its own transaction.
-    pub(crate) const fn self_committing(connection: Pooled, site: Site) -> Self {
+    pub(crate) fn self_committing(connection: Pooled, site: Site) -> Self {
         Self::new(connection, Access::SelfCommitting, site)
     }
 
@@ -178,7 +187,9 @@ impl Unit {
             }
             Err(error) => {
                 self.progress = Progress::Failed;
-                Err(dialect::classify(error, self.connection.as_deref_mut()))
+                let error = dialect::classify(error, self.connection.as_deref_mut());
+                self.failed = Some(outcome_of(&error));
+                Err(error)
             }
         }
     }
@@ -211,6 +222,20 @@ impl Drop for Unit {
         let Some(connection) = self.connection.take() else {
             return;
         };
+        let outcome = match self.progress {
+            // A transaction that its use case gave up has not failed.
+            Progress::Ready | Progress::Finished => TransactionOutcome::Ok,
+            // A commit without an answer, or a caller that is gone.
+            Progress::Running | Progress::Failed => {
+                self.failed.unwrap_or(TransactionOutcome::Other)
+            }
+        };
+        let kind = match self.access {
+            Access::View => TransactionKind::Read,
+            Access::Transaction => TransactionKind::Write,
+            Access::SelfCommitting => TransactionKind::Batch,
+        };
+        self.site.measured.transaction(kind, outcome, self.begun);
         match (self.access, self.progress) {
             // Return it to the pool.
             (Access::View | Access::SelfCommitting, Progress::Ready) | (_, Progress::Finished) => {

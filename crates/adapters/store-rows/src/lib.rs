@@ -41,6 +41,7 @@ pub mod failure;
 pub mod filter_sql;
 pub mod load;
 pub mod lock_order;
+pub mod measured;
 pub mod migrations;
 pub mod prepared;
 pub mod rate_window;

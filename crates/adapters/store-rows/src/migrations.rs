@@ -23,6 +23,29 @@ pub fn versions<DB: Backend>(embedded: &impl MigrationSource<DB>) -> StoreResult
     Ok(versions)
 }
 
+/// How the schema differs from what this build expects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SchemaState {
+    /// Not at all.
+    UpToDate,
+    /// Migrations that have not been applied.
+    Behind(usize),
+    /// A newer build has applied migrations that this one does not know.
+    Newer,
+}
+
+impl SchemaState {
+    /// Compares the migrations of this build with the applied ones.
+    pub fn of(known: &[String], applied: &[String]) -> Self {
+        let missing = known.iter().filter(|version| !applied.contains(version));
+        match missing.count() {
+            0 if applied.iter().any(|version| !known.contains(version)) => Self::Newer,
+            0 => Self::UpToDate,
+            behind => Self::Behind(behind),
+        }
+    }
+}
+
 /// Returns the versions in `known` that are not in `applied`. Migrations that only a newer build knows are ignored (K10).
 pub fn missing(known: Vec<String>, applied: &[String]) -> Vec<String> {
     known

@@ -11,7 +11,7 @@ pub use limiter::SqlRateLimiter;
 pub use migrate::{distribute, migrate};
 pub use store::SqlStore;
 pub use vestry_store_postgres::{Distribution, Pooler};
-pub use vestry_store_rows::migrations::MissingMigrations;
+pub use vestry_store_rows::migrations::{MissingMigrations, SchemaState};
 pub use vestry_store_rows::settings::{
     Database, DatabaseUrlError, PostgresUrl, Settings, Synchronous,
 };

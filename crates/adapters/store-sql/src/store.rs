@@ -1,16 +1,19 @@
 //! The store over SQLite or Postgres, whichever the settings name.
 
 use std::path::Path;
+use std::sync::Arc;
 
+use vestry_domain::Timestamp;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
+use vestry_ports::meter::Meter;
 use vestry_ports::port;
 use vestry_ports::store::{
     CommitHook, Partitions, Repositories, Store, StoreError, StoreResult, Tx,
 };
 
 use vestry_store_postgres::{Distribution, Pooler, PostgresStore};
-use vestry_store_rows::migrations::MissingMigrations;
+use vestry_store_rows::migrations::{MissingMigrations, SchemaState};
 use vestry_store_rows::settings::{Database, Settings};
 use vestry_store_sqlite::{BackupError, SqliteStore};
 
@@ -67,6 +70,47 @@ impl SqlStore {
         match &self.0 {
             Engine::Sqlite(_) => Ok(None),
             Engine::Postgres(store) => store.pooler().await,
+        }
+    }
+
+    /// Returns how the schema differs from what this build expects.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn schema_state(&self) -> StoreResult<SchemaState> {
+        match &self.0 {
+            Engine::Sqlite(store) => store.schema_state().await,
+            Engine::Postgres(store) => store.schema_state().await,
+        }
+    }
+
+    /// Returns the clock of the database server; `None` for SQLite, which has the clock of this machine.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn clock(&self) -> StoreResult<Option<Timestamp>> {
+        match &self.0 {
+            Engine::Sqlite(_) => Ok(None),
+            Engine::Postgres(store) => store.clock().await.map(Some),
+        }
+    }
+
+    /// Whether Postgres has standbys, and a commit waits for none of them.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn has_only_asynchronous_standbys(&self) -> StoreResult<bool> {
+        match &self.0 {
+            Engine::Sqlite(_) => Ok(false),
+            Engine::Postgres(store) => store.has_only_asynchronous_standbys().await,
+        }
+    }
+
+    /// Measures transactions and pools with `meter` from now on. A second call does nothing.
+    pub fn measured_by(&self, meter: Arc<dyn Meter>) {
+        match &self.0 {
+            Engine::Sqlite(store) => store.measured_by(meter),
+            Engine::Postgres(store) => store.measured_by(meter),
         }
     }
 
@@ -130,6 +174,13 @@ impl Store for SqlStore {
         match &self.0 {
             Engine::Sqlite(_) => Partitions::One,
             Engine::Postgres(store) => store.partitions(),
+        }
+    }
+
+    fn measure(&self) {
+        match &self.0 {
+            Engine::Sqlite(store) => store.measure(),
+            Engine::Postgres(store) => store.measure(),
         }
     }
 

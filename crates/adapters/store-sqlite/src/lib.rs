@@ -29,10 +29,13 @@ use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::limits::{Limit, LimitVerdict};
+use vestry_domain::metric::{PoolName, TransactionKind};
 use vestry_domain::{Timestamp, World};
+use vestry_ports::meter::Meter;
 use vestry_ports::store::{CommitHook, Repositories, StoreError, StoreResult, Tx};
 use vestry_store_rows::failure;
-use vestry_store_rows::migrations::missing;
+use vestry_store_rows::measured::Measured;
+use vestry_store_rows::migrations::{SchemaState, missing};
 
 use self::repositories::{Pooled, Site, Unit};
 use self::same_file::{SameFile, Watch};
@@ -103,6 +106,7 @@ impl SqliteStore {
                 begin: dialect::BEGIN,
                 is_distributed: false,
                 hook: Arc::default(),
+                measured: Measured::default(),
             },
             _watch: watch.map_err(|refused| StoreError::Unavailable(Box::new(refused)))?,
             file,
@@ -115,12 +119,36 @@ impl SqliteStore {
         let _is_second = self.site.hook.set(hook);
     }
 
-    async fn get(&self, pool: &Pool<Manager>) -> StoreResult<Pooled> {
-        // Checked before the queue, so that the error is immediate, and again after it.
-        self.file.check()?;
-        let connection = pool.get().await.map_err(failure::of_pool)?;
-        self.file.check()?;
-        Ok(connection)
+    async fn get(&self, kind: TransactionKind) -> StoreResult<Pooled> {
+        let (name, pool) = match kind {
+            TransactionKind::Read => (PoolName::Reader, &self.readers),
+            TransactionKind::Write | TransactionKind::Batch => (PoolName::Writer, &self.writer),
+        };
+        let connection = async {
+            // Checked before the queue, so that the error is immediate, and again after it.
+            self.file.check()?;
+            let connection = pool.get().await.map_err(failure::of_pool)?;
+            self.file.check()?;
+            Ok(connection)
+        };
+        self.site.measured.wait(name, kind, connection).await
+    }
+
+    /// Measures transactions and pools with `meter` from now on.
+    pub fn measured_by(&self, meter: Arc<dyn Meter>) {
+        self.site.measured.by(meter);
+    }
+
+    /// Records how many connections are in use.
+    pub fn measure(&self) {
+        let limiter = &self.limiter.connection;
+        for (name, pool) in [
+            (PoolName::Reader, &self.readers),
+            (PoolName::Writer, &self.writer),
+            (PoolName::Limiter, limiter),
+        ] {
+            self.site.measured.pool(name, pool);
+        }
     }
 
     /// Opens a writing transaction; see [`vestry_ports::store::Store::begin`].
@@ -128,7 +156,8 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError`].
     pub async fn begin(&self) -> StoreResult<Box<dyn Tx>> {
-        let unit = Unit::begin(self.get(&self.writer).await?, self.site.clone()).await?;
+        let connection = self.get(TransactionKind::Write).await?;
+        let unit = Unit::begin(connection, self.site.clone()).await?;
         Ok(Box::new(unit))
     }
 
@@ -141,7 +170,7 @@ impl SqliteStore {
     }
 
     async fn view(&self) -> StoreResult<Unit> {
-        let connection = self.get(&self.readers).await?;
+        let connection = self.get(TransactionKind::Read).await?;
         Ok(Unit::view(connection, self.site.clone()))
     }
 
@@ -154,7 +183,8 @@ impl SqliteStore {
         entries: &[AuditEntry],
         steps: &[AuditStep],
     ) -> StoreResult<Vec<AuditChainId>> {
-        let unit = Unit::self_committing(self.get(&self.writer).await?, self.site.clone());
+        let connection = self.get(TransactionKind::Batch).await?;
+        let unit = Unit::self_committing(connection, self.site.clone());
         unit.append_to_audit_log(entries, steps).await
     }
 
@@ -168,6 +198,15 @@ impl SqliteStore {
             .unwrap_or(Err(StoreError::Busy))?;
         let applied = view.applied_migrations().await?;
         Ok(missing(versions()?, &applied))
+    }
+
+    /// Returns how the schema differs from what this build expects.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn schema_state(&self) -> StoreResult<SchemaState> {
+        let applied = self.view().await?.applied_migrations().await?;
+        Ok(SchemaState::of(&versions()?, &applied))
     }
 
     /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8).

@@ -163,6 +163,7 @@ fn report(is_lost: bool, alarm: Option<Instant>) -> Option<Instant> {
         Some(logged) if logged.elapsed() < ALARM_EVERY => Some(logged),
         _ => {
             tracing::error!(
+                alert = "VestryNotReady",
                 "ALARM: database file was deleted or replaced while in use; all requests return 503. Put the original file back, or restart to use the new one"
             );
             Some(Instant::now())

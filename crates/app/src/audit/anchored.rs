@@ -28,6 +28,7 @@ impl Service {
         let refuses = anchored + most < now;
         if self.anchors.refuses(refuses) {
             tracing::error!(
+                alert = "VestryAuditFailing",
                 anchored_at = anchored.unix(),
                 "ALARM: wallet keys are blocked: no sink has stored a checkpoint within audit.require_anchor_minutes; check the sinks and the alarms about them"
             );

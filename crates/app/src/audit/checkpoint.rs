@@ -11,9 +11,11 @@ use vestry_domain::audit::checkpoint::{
 use vestry_domain::audit::control::{ControlAction, Detail, Outcome, Subject};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::JobId;
+use vestry_domain::metric::{Job, TamperKind};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::anchors::{CheckpointSink, SinkError};
+use vestry_ports::meter::Counted;
 use vestry_ports::store::{SWEEP_STEP, SinkProgress, StoredCheckpoint};
 
 use super::finding::{About, AuditFinding, FindingKind};
@@ -118,12 +120,16 @@ impl Service {
                 biased;
                 () = &mut stop => return,
                 made = self.checkpoint_round(&holder) => {
-                    if let Err(fault) = &made {
-                        let error = causes(fault);
-                        tracing::warn!(error, "audit checkpoint failed; retrying next period");
+                    match &made {
+                        Ok(()) => self.job_succeeded(Job::Checkpoint),
+                        Err(fault) => {
+                            let error = causes(fault);
+                            tracing::warn!(error, "audit checkpoint failed; retrying next period");
+                        }
                     }
                     if failures.note(made.is_ok()) {
                         tracing::error!(
+                            alert = "VestryAuditFailing",
                             periods = ALARM_AFTER,
                             "ALARM: audit checkpoints have failed for many periods (deleted audit entries may go undetected); check the preceding checkpoint warnings"
                         );
@@ -146,6 +152,7 @@ impl Service {
             }
             // It is safe for two processes to create checkpoints at the same time.
             tracing::error!(
+                alert = "VestryAuditFailing",
                 periods = ALARM_AFTER,
                 "ALARM: audit checkpoint lease is held but no checkpoint was made for many periods (possible tampering with table `leases`); this process makes one now"
             );
@@ -542,7 +549,11 @@ impl Service {
     }
 
     async fn progress_differs(&self, sink: &str, newest: i64, finding: &AuditFinding) {
+        self.ports
+            .meter
+            .count(Counted::TamperAlarm(TamperKind::Chain));
         tracing::error!(
+            alert = "VestryAuditFailing",
             sink,
             newest,
             flaw = finding.to_string(),
@@ -559,7 +570,11 @@ impl Service {
     ) -> Result<Option<(String, Checkpoint)>, Fault> {
         let stated = self.own_checkpoint(kept).await?;
         if stated.is_none() {
+            self.ports
+                .meter
+                .count(Counted::TamperAlarm(TamperKind::Chain));
             tracing::error!(
+                alert = "VestryAuditFailing",
                 number = kept.number,
                 "ALARM: audit checkpoint in the database is not authentic (possible tampering); it is not sent to sinks; run `vestry audit verify`"
             );
@@ -573,7 +588,11 @@ impl Service {
             return Ok(());
         };
         self.checkpoints.forget();
+        self.ports
+            .meter
+            .count(Counted::TamperAlarm(TamperKind::Rollback));
         tracing::error!(
+            alert = "VestryAuditFailing",
             number = newest,
             "ALARM: audit checkpoint disappeared before all sinks had it (possible tampering); the next one lists every chain; run `vestry audit verify --against`"
         );
@@ -608,6 +627,7 @@ impl Service {
             return;
         }
         tracing::error!(
+            alert = "VestryAuditFailing",
             sink = name,
             error,
             "ALARM: audit sink has stored no checkpoint for ten periods (audit log is not anchored there); check the sink and its credentials"
@@ -624,7 +644,11 @@ impl Service {
     }
 
     async fn sink_differs(&self, name: &str, number: i64) {
+        self.ports
+            .meter
+            .count(Counted::TamperAlarm(TamperKind::Rollback));
         tracing::error!(
+            alert = "VestryAuditFailing",
             sink = name,
             number,
             "ALARM: audit sink has a different checkpoint with this number (database rollback, or two deployments share the sink); run `vestry audit verify --against`"

@@ -6,7 +6,9 @@ use vestry_domain::World;
 use vestry_domain::audit::AuditMarker;
 use vestry_domain::audit::checkpoint::{Checkpoint, Line};
 use vestry_domain::ids::AuditChainId;
+use vestry_domain::metric::TamperKind;
 use vestry_ports::custody::CheckpointSigner;
+use vestry_ports::meter::Counted;
 use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult};
 
 use super::event_logs::StatedEvent;
@@ -307,7 +309,11 @@ impl Service {
         let Some(first) = findings.first() else {
             return Ok(());
         };
+        self.ports
+            .meter
+            .count(Counted::TamperAlarm(TamperKind::Rollback));
         tracing::error!(
+            alert = "VestryAuditFailing",
             sink,
             flaws = findings.len(),
             first = first.to_string(),

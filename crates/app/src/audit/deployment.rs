@@ -4,6 +4,8 @@ use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::event::Actor;
+use vestry_domain::metric::AuditLogName;
+use vestry_ports::meter::Counted;
 
 use super::finding::AuditFinding;
 use crate::kernel::fault::{causes, retried};
@@ -58,7 +60,9 @@ impl Service {
         };
         if let Err(fault) = self.record_for_deployment(event).await {
             let error = causes(&fault);
-            tracing::error!(error, %action, "audit entry about the audit log could not be written");
+            let failed = Counted::AuditFailure(AuditLogName::Control);
+            self.ports.meter.count(failed);
+            tracing::error!(alert = "VestryAuditFailing", error, %action, "audit entry about the audit log could not be written");
         }
     }
 

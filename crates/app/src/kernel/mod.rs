@@ -12,6 +12,7 @@ pub mod fault;
 pub(crate) mod key_pins;
 pub(crate) mod letter;
 pub mod limited_call;
+pub(crate) mod measures;
 pub(crate) mod mint;
 pub(crate) mod page;
 pub(crate) mod partition;

@@ -9,6 +9,7 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::meter::Meter;
 use vestry_ports::passkeys::PasskeyCeremonies;
 use vestry_ports::passwords::{BreachedPasswords, PasswordHasher};
 use vestry_ports::sms::SmsSender;
@@ -52,6 +53,8 @@ pub struct Ports {
     pub passwords: Arc<dyn PasswordHasher>,
     /// List of breached passwords; `None` if not configured.
     pub breached: Option<Arc<dyn BreachedPasswords>>,
+    /// Measurements of this process.
+    pub meter: Arc<dyn Meter>,
     /// The clock.
     pub clock: Arc<dyn Clock>,
     /// Source of randomness.

@@ -10,16 +10,18 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
+use vestry_domain::metric::Job;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
-use vestry_ports::meter::Meter;
+use vestry_ports::meter::{Gauge, Meter};
 use vestry_ports::store::CommitEffect;
 use vestry_ports::vault::VaultError;
 
 use crate::Fault;
 use crate::kernel::batcher::{Batch, Batcher};
 use crate::kernel::callers::{Callers, SeenKeys};
+use crate::kernel::measures::unix;
 use crate::kernel::mint;
 use crate::kernel::ports::Ports;
 use crate::kernel::state::anchor_watch::AnchorWatch;
@@ -136,8 +138,7 @@ pub struct Service {
     pub(crate) refusals: RefusalLog,
     pub(crate) key_uses: KeyUses,
     pub(crate) failures: FailureLog,
-    /// Counts committed facts for the charts: in the tally, which is written every ten seconds.
-    pub(crate) meter: Arc<dyn Meter>,
+    /// Counts committed facts for the charts. It is written every ten seconds.
     pub(crate) tally: Arc<Tally>,
     pub(crate) outbox_outcomes: Arc<Batcher<OutboxOutcomes>>,
     pub(crate) last_seen: Arc<Batcher<Touches>>,
@@ -162,14 +163,13 @@ impl Service {
         let unsequenced = Arc::<Unsequenced>::default();
         let outbox_bell = Arc::<Notify>::default();
         let tally = Arc::new(Tally::new(Arc::clone(&ports.clock)));
-        let meter: Arc<dyn Meter> = Arc::<Tally>::clone(&tally);
         ports.store.on_commit({
             let (unsequenced, outbox_bell) = (Arc::clone(&unsequenced), Arc::clone(&outbox_bell));
-            let meter = Arc::clone(&meter);
+            let tally = Arc::clone(&tally);
             Box::new(move |committed| match committed {
                 CommitEffect::Events(world) => unsequenced.add([world]),
                 CommitEffect::Messages => outbox_bell.notify_one(),
-                CommitEffect::Counted(world, measure, count) => meter.add(world, measure, count),
+                CommitEffect::Counted(world, measure, count) => tally.add(world, measure, count),
             })
         });
         Self {
@@ -193,7 +193,6 @@ impl Service {
             refusals: RefusalLog::default(),
             key_uses: KeyUses::default(),
             failures: FailureLog::default(),
-            meter,
             tally,
             ports,
             settings,
@@ -326,6 +325,27 @@ impl Service {
     /// Returns whether new passwords can be checked against a list of breached ones.
     pub const fn has_breached_passwords(&self) -> bool {
         self.ports.breached.is_some()
+    }
+
+    /// Returns the meter of this process.
+    pub fn meter(&self) -> &dyn Meter {
+        &*self.ports.meter
+    }
+
+    /// Records when the certificate of the listeners expires.
+    pub fn certificate_expires(&self, at: Timestamp) {
+        self.ports.meter.set(Gauge::CertificateExpiry, unix(at));
+    }
+
+    /// Records that the process is about to end.
+    pub fn draining(&self) {
+        self.ports.meter.set(Gauge::Ready, 0.0);
+    }
+
+    /// Records that a background job has done its work.
+    pub(crate) fn job_succeeded(&self, job: Job) {
+        let gauge = Gauge::JobSucceeded(job);
+        self.ports.meter.set(gauge, unix(self.machine_time()));
     }
 
     /// Returns the machine's time, which rate limits follow.

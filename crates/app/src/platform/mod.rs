@@ -6,6 +6,7 @@ pub mod apps;
 pub mod config;
 pub mod event_deliveries;
 pub mod keys;
+pub mod measurements;
 pub mod provider_check;
 pub mod providers;
 pub mod readiness;

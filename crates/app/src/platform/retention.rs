@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use vestry_domain::activity::Period;
 use vestry_domain::ids::{EventId, Id, JobId};
+use vestry_domain::metric::Job;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::{Repositories, SWEEP_STEP, StoreResult, SweptWorlds};
@@ -161,10 +162,12 @@ impl Service {
 
     /// Sweeps once, unless another process is sweeping or has just done so. Failures are left for the next round.
     pub async fn sweep(&self, holder: &str) {
-        if self.sweep_heaps(holder).await
-            && let Err(fault) = self.sweep_events(holder).await
-        {
-            put_off(&fault);
+        if !self.sweep_heaps(holder).await {
+            return;
+        }
+        match self.sweep_events(holder).await {
+            Ok(()) => self.job_succeeded(Job::Sweep),
+            Err(fault) => put_off(&fault),
         }
     }
 

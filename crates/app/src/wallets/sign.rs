@@ -1,11 +1,15 @@
 //! Common part of `wallets/{wallet_id}/sign_message`, `sign_transaction` and `rpc`.
 
+use std::time::Instant;
+
 use vestry_domain::action::Action;
 use vestry_domain::activity::Measure;
 use vestry_domain::ids::WalletId;
+use vestry_domain::metric::SignResult;
 use vestry_domain::signing::{Signed, SigningRefused, SigningRequest};
 use vestry_domain::wallet::{Wallet, WalletType};
 use vestry_ports::custody::CustodyError;
+use vestry_ports::meter::{Counted, Timed};
 
 use super::UnusableWallet;
 use super::usable::UsableWallet;
@@ -62,6 +66,21 @@ impl Service {
         caller.authorize(Action::Sign)?;
         let wallet_id = command.wallet_id();
         let usable = self.usable_wallet(caller, wallet_id).await??;
+        let (wallet_type, begun) = (usable.stored.wallet.wallet_type, Instant::now());
+        let outcome = self.sign_with(caller, wallet_id, usable, command).await;
+        let meter = &self.ports.meter;
+        meter.time(Timed::Sign(wallet_type), begun.elapsed());
+        meter.count(Counted::Signature(wallet_type, result_of(&outcome)));
+        outcome
+    }
+
+    async fn sign_with(
+        &self,
+        caller: &Caller,
+        wallet_id: WalletId,
+        usable: UsableWallet,
+        command: impl SigningCommand,
+    ) -> Result<SignedByWallet, SignError> {
         let UsableWallet { stored, key } = usable;
         let request = match command.request(stored.wallet.wallet_type) {
             Ok(request) => request,
@@ -81,7 +100,15 @@ impl Service {
         self.note_signature(caller, wallet_id, &request, &signed)
             .await?;
         let measure = Measure::Signature(wallet.wallet_type);
-        self.meter.add(caller.world, measure, 1);
+        self.tally.add(caller.world, measure, 1);
         Ok(SignedByWallet { wallet, signed })
+    }
+}
+
+const fn result_of(outcome: &Result<SignedByWallet, SignError>) -> SignResult {
+    match outcome {
+        Ok(_) => SignResult::Ok,
+        Err(SignError::Common(Refusal::Fault(_))) => SignResult::Failed,
+        Err(_) => SignResult::Refused,
     }
 }

@@ -37,6 +37,7 @@ use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::custody::{Custodian, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::meter::NoMeter;
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, Vaults};
@@ -123,6 +124,7 @@ impl Harness {
             sinks: Vec::new(),
             passwords: Arc::new(hasher),
             breached: Some(breached.clone()),
+            meter: Arc::new(NoMeter),
             clock: clock.clone(),
             entropy,
         };

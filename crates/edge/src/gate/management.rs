@@ -175,10 +175,7 @@ fn missing_scope(
 }
 
 fn operation(policy: &RoutePolicy, request: &ServiceRequest) -> Option<Operation> {
-    let method = request.method();
-    let mut operations = policy.operations.iter();
-    let found = operations.find(|(served, _)| served == method);
-    found.map(|(_, operation)| *operation)
+    policy.route.operation(request.method())
 }
 
 fn named_world(headers: &HeaderMap) -> Result<World, Invalid> {

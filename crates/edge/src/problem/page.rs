@@ -46,7 +46,7 @@ impl Problem {
     /// Renders the page: advice for the visitor, followed by the details for the site's operator.
     pub(crate) fn page(&self, request_id: &str) -> String {
         let (title, advice) = self.advice();
-        let code = self.code.on_the_wire();
+        let code = self.code.as_str();
         let (message, request_id) = (escape_html(&self.message), escape_html(request_id));
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\

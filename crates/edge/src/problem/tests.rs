@@ -68,9 +68,9 @@ fn codes_have_the_specified_status() {
         }
     }
     assert_eq!(Code::Internal.status().as_u16(), 500);
-    assert_eq!(Code::InvalidOtp.on_the_wire(), "invalid_otp");
+    assert_eq!(Code::InvalidOtp.as_str(), "invalid_otp");
     assert_eq!(
-        Code::UnsupportedMediaType.on_the_wire(),
+        Code::UnsupportedMediaType.as_str(),
         "unsupported_media_type"
     );
 }
@@ -133,7 +133,7 @@ fn the_docs_describe_every_code() {
     assert!(codes.len() > 40, "{}", codes.len());
     let rows = codes.iter().map(|code| {
         let (status, meaning) = (code.status().as_u16(), code.meaning());
-        format!("| {status} | `{}` | {meaning} |\n", code.on_the_wire())
+        format!("| {status} | `{}` | {meaning} |\n", code.as_str())
     });
     let table = format!(
         "| Status | Code | Meaning |\n|---|---|---|\n{}",

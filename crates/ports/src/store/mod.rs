@@ -201,6 +201,9 @@ pub trait Store: Send + Sync {
         Partitions::One
     }
 
+    /// Records how many of its connections are in use, if it is measured.
+    fn measure(&self) {}
+
     /// Checks that the database responds and every migration of this build is applied.
     ///
     /// # Errors

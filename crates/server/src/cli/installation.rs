@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use vestry_app::Service;
 use vestry_limiter::MemoryLimiter;
+use vestry_ports::meter::NoMeter;
 use vestry_store_sql::SqlStore;
 
 use crate::config::{BaseUrl, Settings};
@@ -54,6 +55,7 @@ impl Installation {
             self.store().await?,
             limiter,
             compose::sinks_of_commands(&self.settings)?,
+            Arc::new(NoMeter),
             self.base_url.as_ref(),
             self.runtime.clone(),
         )

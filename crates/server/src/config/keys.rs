@@ -105,6 +105,8 @@ pub(super) const KEYS: &[Key] = &[
     key("audit.require_anchor_minutes", Kind::Number, Some("0")),
     key("log.format", Kind::Text, Some("json")),
     key("log.level", Kind::Text, Some("info")),
+    key("log.requests", Kind::Text, Some("all")),
+    key("telemetry.listen", Kind::Text, Some("127.0.0.1:9464")),
 ];
 
 /// The setting with this name.

@@ -180,6 +180,17 @@ impl Entries {
         }
     }
 
+    /// Whether a setting is `off` or empty. A variable of the environment that is empty is not set.
+    pub(super) fn is_off(&self, name: &'static str) -> bool {
+        matches!(self.get(name), Some("off" | ""))
+    }
+
+    /// Whether a setting has its default.
+    pub(super) fn is_default(&self, name: &'static str) -> bool {
+        let entry = self.0.get(name);
+        entry.is_some_and(|entry| entry.origin == Origin::Default)
+    }
+
     /// A required string.
     pub(super) fn required_text(&self, name: &'static str) -> Result<String, Failure> {
         let variable = keys::find(name).map(variable_of).unwrap_or_default();
@@ -242,8 +253,17 @@ impl Entries {
         let text = self.get(name).unwrap_or_default();
         let chosen = choices.iter().find(|(word, _)| *word == text);
         chosen.map(|(_, choice)| *choice).ok_or_else(|| {
-            let words: Vec<&str> = choices.iter().map(|(word, _)| *word).collect();
-            self.refuse(name, &format!("must be one of: {}", words.join(", ")))
+            let words: Vec<String> = choices
+                .iter()
+                .map(|(word, _)| format!("{word:?}"))
+                .collect();
+            let words = match words.split_last() {
+                Some((last, others)) if !others.is_empty() => {
+                    format!("{} or {last}", others.join(", "))
+                }
+                _ => words.concat(),
+            };
+            self.refuse(name, &format!("must be {words}"))
         })
     }
 

@@ -190,7 +190,7 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "vault.kind = \"hsm\"",
-            "vault.kind in vestry.toml: must be one of: local, env",
+            "vault.kind in vestry.toml: must be \"local\" or \"env\"",
         ),
         (
             "mail.kind = \"smtp\"",
@@ -240,7 +240,7 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
         ),
         (
             "log.level = \"loud\"",
-            "log.level in vestry.toml: must be one of: error, warn, info, debug, trace",
+            "log.level in vestry.toml: must be \"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
         ),
         (
             "vault.env.key = \"x\"",

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::process::Stdio;
 
 use serde_json::{Value, json};
+use vestry_domain::rfc3339;
+use vestry_domain::timestamp::Seconds;
 
 use crate::on_both_databases;
 use crate::support::client::Api;
-use crate::support::installation::{Installation, text};
+use crate::support::installation::{Installation, binary, text};
 use crate::support::process::PATIENCE;
 
 on_both_databases! {
@@ -651,4 +653,152 @@ async fn m_19_callback_urls_are_complete_next_to_vestry_dev() {
         "{callback}"
     );
     server.process.stop().await;
+}
+
+/// PR-37: each broken setup has its message, and a warning is no failure.
+#[tokio::test(flavor = "multi_thread")]
+async fn pr_37_check_names_each_broken_setup() {
+    let mut installation = Installation::sqlite();
+    installation.set_up();
+    let findings = |installation: &Installation| -> Vec<(String, String, String)> {
+        let document = installation.run(&["check", "--json"]).json();
+        let checks = document["checks"].as_array().unwrap().iter();
+        checks
+            .map(|check| {
+                let field = |name| text(check, name);
+                (field("name"), field("severity"), field("detail"))
+            })
+            .collect()
+    };
+    let of = |installation: &Installation, name: &str| {
+        let all = findings(installation);
+        let found = all.into_iter().find(|(finding, ..)| finding == name);
+        found
+            .map(|(_, severity, detail)| (severity, detail))
+            .unwrap()
+    };
+    assert_eq!(of(&installation, "database").0, "ok");
+    let has_newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('99990101000000')";
+    installation.database.execute(has_newer).await;
+    let newer = "database was migrated by a newer release; upgrade this process";
+    assert_eq!(
+        of(&installation, "database"),
+        ("warning".to_owned(), newer.to_owned())
+    );
+    assert_eq!(installation.run(&["check"]).code, 0);
+    let is_behind = "DELETE FROM __diesel_schema_migrations";
+    installation.database.execute(is_behind).await;
+    let behind = "database is 1 migration behind; run vestry migrate";
+    assert_eq!(
+        of(&installation, "database"),
+        ("failed".to_owned(), behind.to_owned())
+    );
+
+    let (cert, key) = (installation.file("cert.pem"), installation.file("key.pem"));
+    fs::write(&cert, "").unwrap();
+    let now = fs::metadata(&cert).unwrap().modified().unwrap();
+    let now = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let now = vestry_domain::Timestamp::from_unix(i64::try_from(now).unwrap());
+    let certificate = |names: &[&str], days: i64| {
+        let mut parameters = rcgen::CertificateParams::new(
+            names
+                .iter()
+                .map(|name| (*name).to_owned())
+                .collect::<Vec<_>>(),
+        )
+        .unwrap();
+        let date = rfc3339::format(now + Seconds(days * 86_400 + 3_600));
+        let part = |range: std::ops::Range<usize>| date[range].parse().unwrap();
+        let month = u8::try_from(part(5..7)).unwrap();
+        let day = u8::try_from(part(8..10)).unwrap();
+        parameters.not_after = rcgen::date_time_ymd(part(0..4), month, day);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let pem = parameters.self_signed(&key).unwrap().pem();
+        (pem, key.serialize_pem())
+    };
+    installation.set("http.tls.cert", cert.to_str().unwrap());
+    installation.set("http.tls.key", key.to_str().unwrap());
+    installation.set("http.base_url", "https://id.example.com");
+    for (names, days, expected) in [
+        (["id.example.com"], 400, None),
+        (["*.example.com"], 400, None),
+        (
+            ["id.example.com"],
+            9,
+            Some((
+                "warning",
+                "certificate expires in 9 days; renew it and send SIGHUP",
+            )),
+        ),
+        (
+            ["id.example.com"],
+            -2,
+            Some((
+                "failed",
+                "certificate has expired; renew it and send SIGHUP",
+            )),
+        ),
+        (
+            ["other.example.com"],
+            400,
+            Some((
+                "failed",
+                "certificate does not cover id.example.com (http.base_url)",
+            )),
+        ),
+    ] {
+        let (pem, private) = certificate(&names, days);
+        fs::write(&cert, pem).unwrap();
+        fs::write(&key, private).unwrap();
+        let (severity, detail) = of(&installation, "configuration");
+        match expected {
+            None => assert_eq!(severity, "ok", "{detail}"),
+            // The certificate ends at midnight.
+            Some(("warning", _)) => {
+                assert_eq!(severity, "warning");
+                let begins = detail.starts_with("certificate expires in 9 days")
+                    || detail.starts_with("certificate expires in 8 days");
+                assert!(begins, "{detail}");
+            }
+            Some((is, says)) => assert_eq!((severity.as_str(), detail.as_str()), (is, says)),
+        }
+    }
+}
+
+/// PR-37: `--live` asks a running service, and needs no settings.
+#[tokio::test(flavor = "multi_thread")]
+async fn pr_37_check_live_asks_a_running_service() {
+    let installation = Installation::sqlite();
+    installation.set_up();
+    let server = installation.serve().await;
+    let bare = |url: &str| {
+        let output = std::process::Command::new(binary())
+            .args(["check", "--live", url])
+            .env_clear()
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stderr).unwrap();
+        (output.status.code().unwrap(), text)
+    };
+    let ask = |url: String| tokio::task::block_in_place(|| bare(&url));
+    assert_eq!(ask(server.base_url.clone()), (0, String::new()));
+    let url = server.base_url.clone();
+    server.process.stop().await;
+    let expected = format!("vestry: {url} cannot be reached: connection refused\n");
+    assert_eq!(ask(url), (1, expected));
+    // Something else listens.
+    let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", other.local_addr().unwrap());
+    let answering = std::thread::spawn(move || {
+        use std::io::Write;
+        let (mut connection, _) = other.accept().unwrap();
+        connection
+            .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+            .unwrap();
+    });
+    assert_eq!(
+        ask(url.clone()),
+        (1, format!("vestry: {url} is not a Vestry service\n"))
+    );
+    answering.join().unwrap();
 }

@@ -47,6 +47,7 @@ mod sms;
 mod spread;
 mod sqlite_file;
 mod statements;
+mod telemetry;
 mod user_races;
 mod users;
 mod vault;

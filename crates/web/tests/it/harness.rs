@@ -33,6 +33,7 @@ use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
+use vestry_ports::meter::NoMeter;
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::vault::Vaults;
@@ -387,6 +388,7 @@ async fn ports(
         sinks: Vec::new(),
         passwords: Arc::new(Argon2Hasher::new(options.hashing, Arc::clone(&entropy)).unwrap()),
         breached: None,
+        meter: Arc::new(NoMeter),
         clock: clock.clone(),
         entropy,
     }

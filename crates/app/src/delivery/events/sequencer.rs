@@ -10,7 +10,9 @@ use tokio::time::{Interval, MissedTickBehavior};
 use vestry_domain::World;
 use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome, Subject};
 use vestry_domain::event::{Actor, EventHead, Fact};
+use vestry_domain::metric::{Job, TamperKind};
 use vestry_domain::webhook::{Delivery, DeliveryState};
+use vestry_ports::meter::Counted;
 use vestry_ports::store::{Lane, Partitions, Placed, Queue, Tx};
 
 use crate::kernel::fault::{causes, retried};
@@ -59,6 +61,9 @@ impl Service {
             let pass = self.sequence().await;
             gather = pass.gather(gather);
             self.note_pass(pass.is_done);
+            if pass.is_done {
+                self.job_succeeded(Job::Sequence);
+            }
         }
         // The rest is left to other processes or the next start.
         self.sequence().await;
@@ -68,6 +73,7 @@ impl Service {
     fn note_pass(&self, is_done: bool) {
         if self.events.note_pass(is_done, ALARM_AFTER) {
             tracing::error!(
+                alert = "VestryOutboxStalled",
                 "ALARM: event sequencing is stalled for over a minute; event reads and webhooks are delayed; check the preceding sequencing warnings and the database"
             );
         }
@@ -78,6 +84,11 @@ impl Service {
         self.events
             .stalled_for()
             .filter(|stalled| *stalled >= ALARM_AFTER)
+    }
+
+    /// Returns for how long this process has failed to sequence events.
+    pub(crate) fn sequencing_delay(&self) -> Duration {
+        self.events.stalled_for().unwrap_or_default()
     }
 
     /// Waits until there may be unsequenced events. Returns whether to poll all environments.
@@ -301,7 +312,11 @@ impl Service {
         if !was_set_back(tx, world, &head, &end).await? {
             return Ok((head, None));
         }
+        self.ports
+            .meter
+            .count(Counted::TamperAlarm(TamperKind::Rollback));
         tracing::error!(
+            alert = "VestryAuditFailing",
             %world,
             log = end.log,
             ended_at = end.position(),

@@ -13,11 +13,13 @@ use tokio::time::{Instant, MissedTickBehavior};
 use vestry_domain::activity::{Latency, Measure, WebhookOutcome};
 use vestry_domain::event::Event;
 use vestry_domain::ids::AppId;
+use vestry_domain::metric::{Job, WebhookResult};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::webhook::{
     Attempt, AttemptOutcome, Delivery, EndpointUrl, Failing, SigningSecret, judge,
 };
 use vestry_domain::{Environment, Timestamp, World};
+use vestry_ports::meter::Counted;
 use vestry_ports::store::{Lane, Partitions, Queue};
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
 
@@ -145,6 +147,7 @@ impl Service {
     /// Marks queues with due deliveries, starting after the end of the last poll.
     async fn look_for_queues(&self, cursor: &mut Option<Queue>) {
         let Err(fault) = self.queues_behind(cursor).await else {
+            self.job_succeeded(Job::Deliver);
             return;
         };
         *cursor = None;
@@ -334,6 +337,8 @@ impl Service {
         let answer = sender.send(request).await;
         let duration = begun.elapsed();
         let outcome = outcome_of(&answer);
+        let result = result_of(&answer, outcome);
+        self.ports.meter.count(Counted::WebhookAttempt(result));
         let attempt = Attempt {
             world: delivery.world,
             delivery_id: delivery.id,
@@ -389,8 +394,8 @@ impl Service {
         match self.batched(&self.delivery_outcomes, note).await {
             Some(Ok(())) => {
                 if let Some((outcome, latency)) = attempted {
-                    self.meter.add(world, Measure::Webhook(outcome), 1);
-                    self.meter.add(world, Measure::WebhookMs(latency), 1);
+                    self.tally.add(world, Measure::Webhook(outcome), 1);
+                    self.tally.add(world, Measure::WebhookMs(latency), 1);
                 }
             }
             // If recording fails, the event is sent again when the lease expires.
@@ -401,6 +406,18 @@ impl Service {
                 tracing::warn!(delivery = %id, error = causes(&fault), "webhook attempt not recorded; the event may be sent again");
             }
         }
+    }
+}
+
+const fn result_of(
+    answer: &Result<WebhookAnswer, WebhookError>,
+    outcome: AttemptOutcome,
+) -> WebhookResult {
+    match (answer, outcome) {
+        (Ok(_), AttemptOutcome::Delivered) => WebhookResult::Ok,
+        (Err(WebhookError::NotAllowed), _) => WebhookResult::Refused,
+        (Err(WebhookError::Late), _) => WebhookResult::Timeout,
+        _ => WebhookResult::Failed,
     }
 }
 

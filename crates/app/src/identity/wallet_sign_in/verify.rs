@@ -190,7 +190,7 @@ impl Service {
         let failure = Failure::wrong(Method::Wallet, user);
         if !caller.wants(EventKind::SignInFailed) {
             // Nothing is written, so there is no commit that would count it.
-            self.meter.add(caller.world, failure.measure(), 1);
+            self.tally.add(caller.world, failure.measure(), 1);
             return Ok(());
         }
         let mut tx = self.ports.store.begin().await?;

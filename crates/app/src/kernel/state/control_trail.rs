@@ -9,9 +9,11 @@ use vestry_domain::audit::control::{
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::event::Actor;
 use vestry_domain::ids::{AuditChainId, AuditEntryId};
+use vestry_domain::metric::TamperKind;
 use vestry_domain::{Timestamp, World};
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::meter::{Counted, Meter};
 use vestry_ports::store::{Repositories, Store};
 
 use crate::Fault;
@@ -29,6 +31,7 @@ const MAX_ENDS: usize = 10_000;
 pub(crate) struct ControlTrail {
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
+    meter: Arc<dyn Meter>,
     ends: Mutex<HashMap<World, ControlHead>>,
 }
 
@@ -41,6 +44,7 @@ impl ControlTrail {
         Self {
             sealer: Arc::clone(&ports.sealer),
             entropy: Arc::clone(&ports.entropy),
+            meter: Arc::clone(&ports.meter),
             ends: Mutex::default(),
         }
     }
@@ -126,6 +130,7 @@ impl ControlTrail {
             let number = found.map_or(0, |found| found.number);
             let number = number.max(remembered.number).saturating_add(1);
             let event = restarted(found, &remembered, events);
+            self.meter.count(Counted::TamperAlarm(TamperKind::Rollback));
             return Ok((End::of_new_chain(number), event));
         }
         let Some(found) = found else {
@@ -146,6 +151,7 @@ impl ControlTrail {
             }
             _ => {
                 let number = found.number.saturating_add(1);
+                self.meter.count(Counted::TamperAlarm(TamperKind::Chain));
                 Ok((End::of_new_chain(number), altered(found, events)))
             }
         }
@@ -259,6 +265,7 @@ async fn was_set_back(
 fn altered(found: &ControlHead, events: &[ControlEvent]) -> Option<ControlEvent> {
     let at = events.first()?.at;
     tracing::error!(
+        alert = "VestryAuditFailing",
         world = %found.world,
         chain = %found.chain,
         found_at = found.sequence,
@@ -294,6 +301,7 @@ fn restarted(
     let found_at = found.filter(|found| found.chain == remembered.chain);
     let found_at = found_at.map(|found| found.sequence);
     tracing::error!(
+        alert = "VestryAuditFailing",
         world = %remembered.world,
         chain = %remembered.chain,
         ended_at = remembered.sequence,

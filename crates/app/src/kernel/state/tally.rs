@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use vestry_domain::activity::{ActivityCount, Measure, Period};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
-use vestry_ports::meter::Meter;
 
 /// Maximum number of worlds. Facts of further ones are not counted until the counts have been written.
 const MAX_WORLDS: usize = 10_000;
@@ -42,8 +41,9 @@ impl Counts {
     }
 }
 
-impl Meter for Tally {
-    fn add(&self, world: World, measure: Measure, count: u64) {
+impl Tally {
+    /// Adds to a count. Call it after the commit, so that work which is rolled back counts nothing.
+    pub(crate) fn add(&self, world: World, measure: Measure, count: u64) {
         let now = self.clock.machine();
         let mut counts = self.lock();
         for period in [Period::Hour, Period::Day] {
@@ -56,9 +56,7 @@ impl Meter for Tally {
             });
         }
     }
-}
 
-impl Tally {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         Self {
             clock,

@@ -89,6 +89,8 @@ impl Installation {
         installation.set("http.base_url", "http://localhost:8080");
         installation.set("http.drain_delay", "0");
         installation.set("log.format", "json");
+        // Only tests about metrics serve them.
+        installation.set("telemetry.listen", "off");
         installation.set("limits.test_per_minute", "0");
         installation.set("limits.live_per_minute", "0");
         installation

@@ -10,10 +10,12 @@ use vestry_domain::audit::control::{ControlAction, ControlEvent, Detail, Outcome
 use vestry_domain::audit::{AuditAction, AuditEntry, AuditEvent, AuditStep, Format};
 use vestry_domain::event::{Actor, Fact, NewEvent, RpcMethod, SignedBy};
 use vestry_domain::ids::{AppId, AuditChainId, AuditEntryId, EventId, UserId};
+use vestry_domain::metric::{AuditLogName, TamperKind};
 use vestry_domain::wallet::WalletType;
 use vestry_ports::clock::Clock;
 use vestry_ports::custody::{CustodyError, Sealer};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::meter::{Counted, Meter};
 use vestry_ports::store::Store;
 
 use crate::Fault;
@@ -57,6 +59,7 @@ pub(crate) struct ChainWriter {
     sealer: Arc<dyn Sealer>,
     entropy: Arc<dyn Entropy>,
     clock: Arc<dyn Clock>,
+    meter: Arc<dyn Meter>,
     /// Records that a chain was abandoned.
     control: Arc<ControlTrail>,
 }
@@ -121,7 +124,10 @@ impl Batch for ChainWriter {
         let Err(fault) = self.keep(batch, ends).await else {
             return outcomes;
         };
+        let failed = Counted::AuditFailure(AuditLogName::Wallets);
+        self.meter.count(failed);
         tracing::error!(
+            alert = "VestryAuditFailing",
             error = causes(&fault),
             "audit log write failed; wallet operations are rejected"
         );
@@ -139,6 +145,7 @@ impl ChainWriter {
             sealer: Arc::clone(&ports.sealer),
             entropy: Arc::clone(&ports.entropy),
             clock: Arc::clone(&ports.clock),
+            meter: Arc::clone(&ports.meter),
             control: Arc::clone(control),
         }
     }
@@ -294,7 +301,9 @@ impl ChainWriter {
 
     /// Returns the control log entry about an abandoned chain.
     fn restarted(&self, world: World, end: &End) -> ControlEvent {
+        self.meter.count(Counted::TamperAlarm(TamperKind::Rollback));
         tracing::error!(
+            alert = "VestryAuditFailing",
             %world,
             chain = %end.chain,
             ended_at = end.sequence,

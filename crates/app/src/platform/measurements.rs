@@ -1,0 +1,66 @@
+//! The gauges that need a look at something: they are refreshed every 15 seconds, so that a scrape waits for nothing (PR-32, PR-33).
+
+use std::time::{Duration, Instant};
+
+use vestry_domain::envelope::KeyPurpose;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::meter::{Gauge, Timed};
+
+use crate::Service;
+use crate::kernel::measures::{flag, seconds};
+
+/// Interval between refreshes.
+const EVERY: Duration = Duration::from_secs(15);
+/// Time limit of each look.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Service {
+    /// Refreshes the gauges every 15 seconds until `stop` completes.
+    pub async fn run_measurements(&self, stop: impl Future<Output = ()>) {
+        let mut stop = std::pin::pin!(stop);
+        loop {
+            tokio::select! {
+                biased;
+                () = &mut stop => return,
+                () = self.measure() => {}
+            }
+            tokio::select! {
+                () = &mut stop => return,
+                () = tokio::time::sleep(EVERY) => {}
+            }
+        }
+    }
+
+    /// Refreshes the gauges once. What cannot be read keeps its value.
+    pub async fn measure(&self) {
+        let meter = self.meter();
+        self.ports.store.measure();
+        meter.set(Gauge::LimiterAlone, flag(self.ports.limiter.is_alone()));
+        let stalled = self.sequencing_delay();
+        meter.set(Gauge::EventsUnsequenced, stalled.as_secs_f64());
+        for purpose in KeyPurpose::ALL {
+            let begun = Instant::now();
+            let status = tokio::time::timeout(PATIENCE, self.has_root_key(purpose)).await;
+            meter.time(Timed::Vault(purpose), begun.elapsed());
+            meter.set(Gauge::VaultUp(purpose), flag(matches!(status, Ok(Ok(())))));
+        }
+        let ready = tokio::time::timeout(PATIENCE, self.ready()).await;
+        let is_ready = matches!(ready, Ok(Ok(())));
+        meter.set(Gauge::Ready, flag(is_ready));
+        if is_ready {
+            self.measure_checkpoints().await;
+        }
+    }
+
+    async fn measure_checkpoints(&self) {
+        let progress = tokio::time::timeout(PATIENCE, self.checkpoint_progress()).await;
+        let Ok(Ok(progress)) = progress else {
+            return;
+        };
+        let newest = progress.sinks.iter().filter_map(|sink| sink.at).max();
+        if let Some(newest) = newest {
+            let age = (self.machine_time() - newest).max(Seconds(0));
+            self.meter().set(Gauge::CheckpointAge, seconds(age));
+        }
+    }
+}
