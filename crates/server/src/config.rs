@@ -3,6 +3,7 @@
 //! [`keys::KEYS`] lists all settings. An unknown one is an error that names it, in the file and in the environment: a typo must not
 //! silently select a default.
 
+mod credentials;
 mod keys;
 mod source;
 

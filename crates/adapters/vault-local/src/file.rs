@@ -16,6 +16,9 @@ use crate::roots::Roots;
 const MODE: u32 = 0o600;
 /// Permission bits of group and others.
 const OTHERS: u32 = 0o077;
+/// Mode of a file that root hands to a service: systemd grants its user access by an ACL, whose mask shows as the group's bits. Kubernetes
+/// grants it to the group of the pod.
+const PASSED_ON: u32 = 0o440;
 /// Maximum size: far more than any number of rotations needs.
 const MAX_LENGTH: u64 = 1024 * 1024;
 
@@ -141,7 +144,8 @@ impl RootFile {
             return Err(RootFileError::NotAFile(self.path.clone()));
         }
         let mode = facts.mode() & 0o7777;
-        if mode & OTHERS != 0 {
+        let is_passed_on = facts.uid() == 0 && mode == PASSED_ON;
+        if mode & OTHERS != 0 && !is_passed_on {
             return Err(RootFileError::Permissions {
                 path: self.path.clone(),
                 mode,

@@ -229,6 +229,9 @@ fn status(reports: Vec<RootReport>) -> Output {
     )
 }
 
+/// Services notice a new version in the root key files themselves, but not in a copy.
+const RESTART: &str = "restart services that read root keys from systemd credentials; otherwise they return 503 sealed";
+
 async fn rotate(service: &Service, retire: bool) -> Result<Output, Failure> {
     let progress = |done, of| tracing::info!(done, of, "App keys rewrapped");
     let rotation = service
@@ -278,7 +281,8 @@ async fn rotate(service: &Service, retire: bool) -> Result<Output, Failure> {
         Some(left) if left > 0 => Some("old versions are still in use"),
         _ => None,
     };
-    Ok(Output::new(document, format!("{text}\n{retired}")).failing(failure))
+    let text = format!("{text}\n{retired}\n{RESTART}");
+    Ok(Output::new(document, text).failing(failure))
 }
 
 fn verified(report: &Verification) -> Output {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use toml::{Table, Value};
 
+use super::credentials;
 use super::keys::{self, Key, Kind};
 use crate::failure::{Context, Failure};
 
@@ -25,6 +26,8 @@ pub(super) const CREDENTIALS: [&str; 3] =
 enum Origin {
     File(PathBuf),
     Variable(String),
+    /// A file that systemd passed to the service.
+    Credential(PathBuf),
     Default,
 }
 
@@ -32,7 +35,7 @@ enum Origin {
 impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => write!(f, " in {}", path.display()),
+            Self::File(path) | Self::Credential(path) => write!(f, " in {}", path.display()),
             Self::Variable(name) => write!(f, " in {name}"),
             Self::Default => Ok(()),
         }
@@ -71,8 +74,13 @@ impl Entries {
         if let Some((path, text)) = file {
             entries.take_file(path, text)?;
         }
+        let mut passed = None;
         for (name, value) in variables {
             let Some(name) = name.to_str() else { continue };
+            if name == credentials::DIRECTORY {
+                passed = Some(PathBuf::from(value));
+                continue;
+            }
             let is_setting = name.starts_with(PREFIX)
                 && !name.starts_with(TEST_PREFIX)
                 && !CREDENTIALS.contains(&name);
@@ -85,7 +93,25 @@ impl Entries {
                 entries.set_default(key.name, default);
             }
         }
+        if let Some(directory) = passed {
+            entries.take_credentials(&directory)?;
+        }
         Ok(entries)
+    }
+
+    /// Sets what systemd passed to the service, where the file and the environment set nothing.
+    fn take_credentials(&mut self, directory: &Path) -> Result<(), Failure> {
+        for credential in credentials::read(directory)? {
+            let entry = self.0.get(credential.key);
+            if entry.is_none_or(|entry| entry.origin == Origin::Default) {
+                let entry = Entry {
+                    text: credential.text,
+                    origin: Origin::Credential(credential.path),
+                };
+                self.0.insert(credential.key, entry);
+            }
+        }
+        Ok(())
     }
 
     /// Sets a default. It replaces an earlier default but no configured value.
@@ -297,7 +323,7 @@ fn unknown(name: &str, origin: &Origin) -> Failure {
     let hint = keys::nearest(name).map_or_else(String::new, |known| {
         match origin {
             Origin::Variable(_) => keys::find(known).map(variable_of),
-            Origin::File(_) | Origin::Default => Some(known.to_owned()),
+            Origin::File(_) | Origin::Credential(_) | Origin::Default => Some(known.to_owned()),
         }
         .map_or_else(String::new, |known| format!("; did you mean {known}?"))
     });

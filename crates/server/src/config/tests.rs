@@ -357,3 +357,50 @@ fn the_sign_in_key_follows_the_root_key() {
     assert_eq!(environment(&[root]), ["one", "one"]);
     assert_eq!(environment(&[root, sign_in]), ["one", "other"]);
 }
+
+/// PR-44: what systemd passes to a service applies where the setting is absent.
+#[test]
+fn pr_44_credentials_apply_where_the_setting_is_absent() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = |name: &str| directory.path().join(name);
+    std::fs::write(file("database-url"), "sqlite:/data/passed.db\n").unwrap();
+    std::fs::write(file("root.key"), "").unwrap();
+    std::fs::write(file("other"), "").unwrap();
+    let passed = ("CREDENTIALS_DIRECTORY", directory.path().to_str().unwrap());
+    let root_keys = |settings: Settings| match settings.vault {
+        VaultSettings::Local(files) => (files.root, files.sign_in),
+        VaultSettings::Env { .. } => panic!("root keys are in the environment"),
+    };
+
+    let settings = load("", &[passed]).unwrap();
+    let database = |settings: &Settings| settings.database.database.clone();
+    assert_eq!(
+        database(&settings),
+        Database::Sqlite("/data/passed.db".into())
+    );
+    // No sign-in key was passed, so it is next to the root key, as always.
+    assert_eq!(root_keys(settings), (file("root.key"), file("sign-in.key")));
+
+    std::fs::write(file("sign-in.key"), "").unwrap();
+    let set = "database.url = \"sqlite:/data/set.db\"\nvault.local.path = \"/keys/root.key\"";
+    let settings = load(set, &[passed]).unwrap();
+    assert_eq!(database(&settings), Database::Sqlite("/data/set.db".into()));
+    assert_eq!(
+        root_keys(settings),
+        ("/keys/root.key".into(), file("sign-in.key"))
+    );
+    let variable = ("VESTRY_DATABASE__URL", "sqlite:/data/variable.db");
+    assert_eq!(
+        database(&load("", &[passed, variable]).unwrap()),
+        Database::Sqlite("/data/variable.db".into())
+    );
+
+    // A wrong value is named by its file and not repeated.
+    std::fs::write(file("database-url"), "mysql://secret").unwrap();
+    let refused = refusal("", &[passed]);
+    let place = file("database-url").display().to_string();
+    assert!(
+        refused.contains(&place) && !refused.contains("secret"),
+        "{refused}"
+    );
+}

@@ -1,7 +1,7 @@
 //! The file: its mode, its creation, its damage.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use vestry_domain::Secret;
 use vestry_ports::vault::{KeyVault, VaultError};
@@ -76,6 +76,19 @@ fn permissions_of_group_or_others_are_refused_with_advice() {
     }
     set_mode(&keys.path, 0o400);
     assert!(LocalVault::open(&keys.path, entropy()).is_ok());
+}
+
+/// PR-43, PR-44: systemd and Kubernetes pass secrets as files of root that a group can read.
+#[test]
+fn a_file_of_root_may_be_readable_by_its_group() {
+    let keys = Keys::new();
+    set_mode(&keys.path, 0o440);
+    let is_of_root = fs::metadata(&keys.path).unwrap().uid() == 0;
+    assert_eq!(LocalVault::open(&keys.path, entropy()).is_ok(), is_of_root);
+    for mode in [0o640, 0o460, 0o450, 0o444] {
+        set_mode(&keys.path, mode);
+        assert!(matches!(refusal(&keys), RootFileError::Permissions { .. }));
+    }
 }
 
 /// A file whose permissions are widened at run time is not read again; the cached keys still unwrap.
