@@ -3,6 +3,7 @@
 mod app;
 mod args;
 mod audit;
+mod completions;
 mod config;
 mod installation;
 mod key;
@@ -20,7 +21,7 @@ mod webhook;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use self::installation::administer;
 use crate::check::Check;
@@ -125,6 +126,12 @@ enum Command {
     Vault(vault::Vault),
     /// Print the API description (OpenAPI 3.1)
     Openapi,
+    /// Print a completion script for a shell
+    #[command(after_help = "\
+  vestry completions bash > /etc/bash_completion.d/vestry
+  vestry completions zsh > /usr/local/share/zsh/site-functions/_vestry
+  vestry completions fish > /etc/fish/completions/vestry.fish")]
+    Completions(completions::Completions),
 }
 
 impl Cli {
@@ -142,6 +149,9 @@ impl Cli {
         let (file, format) = (self.config.as_deref(), self.format());
         let output = match self.command {
             Command::Openapi => return print_line(http::API.openapi().trim_end()),
+            Command::Completions(command) => {
+                return print_line(command.script(Self::command())?.trim_end());
+            }
             Command::Dev(command) => return dev::run(&command, file, started),
             Command::Serve => {
                 let settings = Settings::load(file)?;

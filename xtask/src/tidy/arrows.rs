@@ -88,7 +88,7 @@ const OTHERS: &str = "
     qrcode: web console |: pictures are made at the edge
     png: web |: pictures are made at the edge
     hmac: domain chains |: the codes of authenticator apps are a rule of the domain, derived keys one of the chains
-    clap: server |: the process belongs to the server
+    clap clap_complete: server |: the process belongs to the server
     # Hashing threads lower their own priority, and nothing else of the process.
     rustix: server password-argon2 bench-load |: the process belongs to the server
     argon2: password-argon2 bench-baseline |: passwords are hashed in one place

@@ -31,3 +31,28 @@ fn m_19_wrong_usage_is_reported_on_one_line() {
         );
     }
 }
+
+/// The names of a command's visible subcommands, at every level.
+fn visible(command: &clap::Command) -> Vec<String> {
+    let below = command.get_subcommands().filter(|it| !it.is_hide_set());
+    below
+        .flat_map(|it| [vec![it.get_name().to_owned()], visible(it)].concat())
+        .collect()
+}
+
+#[test]
+fn pr_48_completions_name_every_visible_command() {
+    let names = visible(&Cli::command());
+    assert!(names.len() > 60, "{}", names.len());
+    for shell in ["bash", "zsh", "fish"] {
+        let Command::Completions(command) = read(&format!("completions {shell}")).unwrap().command
+        else {
+            panic!("completions {shell} is another command");
+        };
+        let script = command.script(Cli::command()).unwrap();
+        for name in &names {
+            assert!(script.contains(name), "{shell}: {name}");
+        }
+    }
+    assert!(read("completions powershell").is_err());
+}
