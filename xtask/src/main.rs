@@ -9,10 +9,14 @@ mod browser;
 mod ci;
 mod dev;
 mod dev_server;
+mod digest;
+mod image;
 mod interop;
 mod openapi;
+mod packaging;
 mod pg;
 mod release;
+mod sbom;
 mod test;
 mod tidy;
 
@@ -88,6 +92,13 @@ const COMMANDS: &[Command] = &[
         LAB,
         "scale",
         "Run the tests on Postgres behind PgBouncer, and on Citus (nightly).",
+    ),
+    Command::new("image", "[--to DIRECTORY] BINARY", image::ABOUT, image::run),
+    Command::new(
+        "packaging",
+        "[--no-install] [--binary PATH]",
+        packaging::ABOUT,
+        packaging::run,
     ),
     Command::new("release", "[--twice]", release::ABOUT, release::run),
     Command::new("ci", "[--record]", ci::ABOUT, ci::run),

@@ -1,4 +1,4 @@
-//! `cargo xtask release`: builds the release binary.
+//! `cargo xtask release`: builds the files of a release.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,34 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::arguments::Arguments;
+use crate::digest::sha256;
 use crate::failure::{Context, Failure};
-use crate::{environment, process, project, temporary};
+use crate::image::{Image, Packages};
+use crate::{environment, process, project, sbom, temporary};
 
 pub(crate) const ABOUT: &str = "\
-Build the release binary from the checked-out commit.
+Build a release from the checked-out commit.
 
 The commit is cloned into an empty directory and built there in the `dist` profile, so uncommitted changes are not included. The
-binary contains no path of this machine: the same commit, toolchain and C compiler give the same bytes in any directory. It is
-written to target/release-artifacts with its SHA-256. Takes about 12 minutes on two cores.
+binary contains no path of this machine: the same commit, toolchain and C compiler give the same bytes in any directory. Takes
+about 12 minutes on two cores. These files are written to target/release-artifacts:
 
---twice   build again in another directory, and fail unless both are byte-for-byte identical (P6)";
+  vestry            the binary
+  vestry-oci.tar    its container image, as made by `cargo xtask image`; load it with `docker load` or `podman load`
+  vestry.cdx.json   the bill of materials of both (CycloneDX)
+  SHA256SUMS        their sums, for `sha256sum --check`
+
+--twice   build again in another directory, and fail unless all files are byte-for-byte identical (P6)";
+
+/// The file with the sums of the others.
+const SUMS: &str = "SHA256SUMS";
+
+/// Whether the image may have any size, because its binary is one of the tests'.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Size {
+    Limited,
+    Any,
+}
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut arguments = Arguments::new("release", arguments);
@@ -26,27 +43,77 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     head.current_dir(project::root())
         .args(["rev-parse", "HEAD"]);
     let commit = process::output(&mut head)?;
+    let directory = project::target().join("release-artifacts");
     let first = Build::of(commit.trim(), "release")?;
-    let artifact = first.keep()?;
-    let sum = sha256(&artifact)?;
-    println!("{}  {sum}", artifact.display());
+    let packages = Packages::of(&first.binary())?;
+    let write = |build: &Build, to: &Path| {
+        assemble(
+            &build.source(),
+            &build.binary(),
+            &packages,
+            to,
+            Size::Limited,
+        )
+    };
+    let sums = write(&first, &directory)?.sums;
+    print!("{}\n{sums}", directory.display());
     if !is_twice {
         return Ok(());
     }
     // A name of another length, so that an embedded path would change the length too.
     let second = Build::of(commit.trim(), "release-in-another-folder")?;
-    let other = sha256(&second.binary())?;
-    if other != sum {
-        let apart = artifact.with_extension("second");
-        second.copy_to(&apart)?;
-        let message = format!(
-            "two builds of one commit differ: {sum} and {other}; the second is {}",
+    let apart = directory.join("second");
+    let others = write(&second, &apart)?.sums;
+    if others != sums {
+        return Err(Failure::new(format!(
+            "two builds of one commit differ; the second is in {}:\n{others}",
             apart.display()
-        );
-        return Err(Failure::new(message));
+        )));
     }
+    fs::remove_dir_all(&apart).context(format!("cannot remove {}", apart.display()))?;
     println!("release: two builds of one commit in two directories are identical");
     Ok(())
+}
+
+/// A release in a directory.
+pub(crate) struct Release {
+    /// The content of [`SUMS`].
+    sums: String,
+    pub(crate) image: Image,
+}
+
+/// Writes the files of a release to a directory.
+pub(crate) fn assemble(
+    source: &Path,
+    binary: &Path,
+    packages: &Packages,
+    directory: &Path,
+    size: Size,
+) -> Result<Release, Failure> {
+    fs::create_dir_all(directory).context(format!("cannot create {}", directory.display()))?;
+    let failed = |name: &str| format!("cannot write {}", directory.join(name).display());
+    let kept = directory.join("vestry");
+    fs::copy(binary, &kept).context(failed("vestry"))?;
+
+    let layout = directory.join("image");
+    let image = Image::write(packages, binary, &layout)?;
+    if size == Size::Limited {
+        image.require_small()?;
+    }
+    Image::pack(&layout)?.write(&directory.join("vestry-oci.tar"))?;
+    fs::remove_dir_all(&layout).context(format!("cannot remove {}", layout.display()))?;
+
+    let binary = sha256(&kept)?;
+    let mut sums = format!("{binary}  vestry\n");
+    let bill = sbom::bill(source, &binary, packages.all())?;
+    let bill = serde_json::to_string_pretty(&bill).context(failed("vestry.cdx.json"))?;
+    fs::write(directory.join("vestry.cdx.json"), bill + "\n").context(failed("vestry.cdx.json"))?;
+    for name in ["vestry-oci.tar", "vestry.cdx.json"] {
+        let sum = sha256(&directory.join(name))?;
+        sums.push_str(&format!("{sum}  {name}\n"));
+    }
+    fs::write(directory.join(SUMS), &sums).context(failed(SUMS))?;
+    Ok(Release { sums, image })
 }
 
 /// A clone of the commit with the built binary, deleted on drop.
@@ -116,20 +183,6 @@ impl Build {
             .args(["log", "-1", "--format=%ct"]);
         Ok(process::output(&mut log)?.trim().to_owned())
     }
-
-    /// Copies the binary to its final location and returns the path.
-    fn keep(&self) -> Result<PathBuf, Failure> {
-        let directory = project::target().join("release-artifacts");
-        fs::create_dir_all(&directory).context(format!("cannot create {}", directory.display()))?;
-        let artifact = directory.join("vestry");
-        self.copy_to(&artifact)?;
-        Ok(artifact)
-    }
-
-    fn copy_to(&self, path: &Path) -> Result<(), Failure> {
-        let doing = || format!("cannot copy the binary to {}", path.display());
-        fs::copy(self.binary(), path).map(drop).context(doing())
-    }
 }
 
 impl Drop for Build {
@@ -146,13 +199,4 @@ fn cargo_home() -> Result<PathBuf, Failure> {
         .map(PathBuf::from)
         .or_else(of_user)
         .ok_or_else(|| Failure::new("neither CARGO_HOME nor HOME says where the crates are"))
-}
-
-/// The SHA-256 of a file, in hex, by `sha256sum`.
-fn sha256(path: &Path) -> Result<String, Failure> {
-    let said = process::output(Command::new("sha256sum").arg(path))?;
-    said.split_whitespace()
-        .next()
-        .map(str::to_owned)
-        .ok_or_else(|| Failure::new("sha256sum printed nothing"))
 }

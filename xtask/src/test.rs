@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::node::{self, Node};
 use crate::python::Python;
 use crate::test_servers::{TIMING, TestServers};
-use crate::{alerts, api_fuzz, environment, interop, process};
+use crate::{alerts, api_fuzz, environment, interop, packaging, process};
 
 pub(crate) const ABOUT: &str = "\
 Run the whole test suite with throwaway servers.
@@ -18,7 +18,7 @@ Run the whole test suite with throwaway servers.
 Postgres and Redis are started on free ports and always removed at the end. A Python environment with a mail server and
 the reference implementations is created once. Missing tools are installed with apt-get (as root on Debian). Elsewhere
 the lane that needs them is reported and skipped or, with CI=true, fails.
-Afterwards `alerts`, `interop`, `browser` and `api-fuzz` run, unless only some tests were selected.
+Afterwards `alerts`, `interop`, `browser`, `api-fuzz` and `packaging` run, unless only some tests were selected.
 
 --no-install   do not install anything with apt-get
 -p PACKAGE     run only the tests of this package
@@ -106,6 +106,7 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     thread::scope(|scope| {
         let fuzz =
             scope.spawn(|| api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All));
+        let packaging = scope.spawn(|| packaging::check(python, &binary, install));
         let browser = scope.spawn(|| {
             let (Some(chromium), Some(node)) = (&chromium, &node) else {
                 // Reported where they are prepared, or below.
@@ -123,8 +124,9 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
             None => node::MISSING.announce(),
         };
         let panicked = |_| Err(Failure::new("a check from outside panicked"));
-        let [fuzz, browser] = [fuzz, browser].map(|check| check.join().unwrap_or_else(panicked));
-        interop.and(fuzz).and(browser)
+        let beside = [fuzz, packaging, browser];
+        let [fuzz, packaging, browser] = beside.map(|check| check.join().unwrap_or_else(panicked));
+        interop.and(fuzz).and(packaging).and(browser)
     })
 }
 

@@ -54,7 +54,7 @@ fn install(packages: &[&str]) -> Result<(), Failure> {
 }
 
 /// `apt-get update`, once per run.
-fn refresh_lists() -> Result<(), Failure> {
+pub fn refresh_lists() -> Result<(), Failure> {
     static DONE: OnceLock<()> = OnceLock::new();
     if DONE.get().is_none() {
         process::run_quietly(apt_get().arg("update"))?;

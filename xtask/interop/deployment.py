@@ -1,0 +1,384 @@
+"""The files of a release, and those of deploy/: the image runs under `crun`; the command lines of the compose file, of the Kubernetes
+manifest and of the systemd unit start the binary; shells accept the completions.
+
+It reads the release from the directory in VESTRY_RELEASE, and runs as root on Debian."""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.parse
+
+import yaml
+
+from service import Check, Service
+
+USER = 65532
+MEMORY = 256 << 20
+PATIENCE = 60
+# Files keep their owners. Older versions of Python know nothing else.
+OWNERS = {"filter": "fully_trusted"} if hasattr(tarfile, "fully_trusted_filter") else {}
+BINARY = "usr/local/bin/vestry"
+# What a container has of its environment, besides its own.
+PATH = {"PATH": "/usr/bin:/bin"}
+
+
+class Deployed(Service):
+    """A client of a service whose address and key are known."""
+
+    def __init__(self, base_url, key):
+        self.base_url, self.secret_key = base_url, key
+
+
+def run(*command, **options):
+    """The stdout of a program that must succeed."""
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    if done.returncode:
+        raise RuntimeError(f"{shlex.join(command)} ended with {done.returncode}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def free_port():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def status(port, path):
+    """The status of a GET request, or 0 while nothing listens."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
+        connection.request("GET", path)
+        return connection.getresponse().status
+    return 0
+
+
+def until(holds, process, log):
+    """Waits until a condition holds, while a process runs."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if process.poll() is not None or time.monotonic() > end:
+            log.seek(0)
+            raise RuntimeError(f"the service is not ready ({process.poll()}): {log.read()}")
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def running(check, name, command, port, path="/readyz", stop=None, **options):
+    """A service that is ready, and that must exit with 0 on SIGTERM."""
+    with tempfile.TemporaryFile("w+") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, **options)
+        try:
+            until(lambda: status(port, path) == 200, process, log)
+            yield process
+            stop() if stop else process.send_signal(signal.SIGTERM)
+            code = process.wait(PATIENCE)
+            check.that(code == 0, f"{name}: SIGTERM ends the service with code 0, not {code}")
+        finally:
+            process.kill()
+            process.wait()
+
+
+def journey(check, service, name):
+    """A user signs in with a code; a wallet is created and signs."""
+    begun = service.call("POST", "/v1/auth/otps/email/login_or_create", {"email": f"{name}@example.com", "expires_in": 5})
+    mail = service.get("/v1/test/messages", to=f"{name}@example.com", wait=10)["messages"][0]
+    code = {"method_id": begun["email_id"], "otp": mail["code"], "session_expires_in": 60}
+    token = service.call("POST", "/v1/auth/otps/verify", code)["session_token"]
+    session = service.call("POST", "/v1/auth/sessions/verify", {"session_token": token})["session"]
+    check.that(session["user_id"] == begun["user_id"], f"{name}: the session is the user's")
+    wallet = service.call("POST", "/v1/wallets/create", {"user_id": begun["user_id"], "wallet_type": "ethereum"})
+    signed = service.call("POST", f"/v1/wallets/{wallet['id']}/sign_message", {"message": "hello", "encoding": "utf-8"})
+    check.that(bool(signed["signature"]), f"{name}: the wallet signs")
+    return begun["user_id"]
+
+
+def create_app(admin):
+    """The test key of a new App."""
+    app = json.loads(admin("app", "create", "Shop", "--json"))["id"]
+    return json.loads(admin("key", "create", app, "test", "--json"))["key"]
+
+
+class Image:
+    """The image of the release, unpacked."""
+
+    def __init__(self, archive, directory):
+        layout = f"{directory}/layout"
+        with tarfile.open(archive) as tar:
+            tar.extractall(layout, **OWNERS)
+        with open(f"{layout}/index.json", encoding="utf-8") as file:
+            self.index = json.load(file)
+        manifest = json.loads(self._blob(layout, self.index["manifests"][0]))
+        self.document = json.loads(self._blob(layout, manifest["config"]))
+        self.config = self.document["config"]
+        self.root = f"{directory}/root"
+        self.layers = []
+        for layer in manifest["layers"]:
+            with tarfile.open(self._path(layout, layer)) as tar:
+                tar.extractall(self.root, **OWNERS)
+                self.layers.append({member.name: member for member in tar})
+        self.binary = f"{self.root}/{BINARY}"
+
+    @staticmethod
+    def _path(layout, descriptor):
+        return f"{layout}/blobs/{descriptor['digest'].replace(':', '/')}"
+
+    def _blob(self, layout, descriptor):
+        with open(self._path(layout, descriptor), "rb") as file:
+            content = file.read()
+        assert hashlib.sha256(content).hexdigest() == descriptor["digest"].removeprefix("sha256:")
+        assert len(content) == descriptor["size"]
+        return content
+
+
+def check_release(check, release, image):
+    """PR-46: the sums are right, and the bill names crates and packages."""
+    with open(f"{release}/SHA256SUMS", encoding="utf-8") as file:
+        sums = dict(reversed(line.split()) for line in file)
+    found = {}
+    for name in os.listdir(release):
+        with open(f"{release}/{name}", "rb") as file:
+            found[name] = hashlib.sha256(file.read()).hexdigest()
+    del found["SHA256SUMS"]
+    check.that(sums == found, f"the sums are {sums}, the files {found}")
+    with open(f"{release}/vestry.cdx.json", encoding="utf-8") as file:
+        bill = json.load(file)
+    names = {component["name"] for component in bill["components"]}
+    check.that({"rustls", "vestry-domain", "libc6", "ca-certificates"} <= names, "the bill names what is in the image")
+    kinds = {component.get("purl", "").split("/")[0] for component in bill["components"]}
+    check.that(kinds == {"", "pkg:cargo", "pkg:deb"}, f"the bill has crates and packages, not {kinds}")
+    with open(f"{release}/vestry", "rb") as one, open(image.binary, "rb") as other:
+        check.that(one.read() == other.read(), "the image has the binary of the release")
+
+
+def check_image(check, image):
+    """PR-38, PR-39, PR-41: what is in the image, and that the Dockerfile describes the same one."""
+    system, program = image.layers
+    files = {name for name, member in (system | program).items() if not member.isdir()}
+    programs = {name for name in files if re.search(r"(^|/)s?bin/", name)}
+    check.that(programs == {BINARY}, f"the binary is the only program: {programs}")
+    check.that(BINARY in program and BINARY not in system, "the binary has a layer of its own")
+    check.that("etc/ssl/certs/ca-certificates.crt" in system, "the authorities are in the first layer")
+    owners = {name: member.uid for name, member in system.items() if member.uid}
+    check.that(owners == {"data": USER, "keys": USER}, f"only /data and /keys belong to {USER}: {owners}")
+    times = {member.mtime for layer in image.layers for member in layer.values()}
+    check.that(times == {0}, "no entry has a time")
+    with open("deploy/Dockerfile", encoding="utf-8") as file:
+        text = file.read()
+    words = dict(re.findall(r"^(USER|WORKDIR|VOLUME|ENTRYPOINT|CMD|STOPSIGNAL|EXPOSE) (.*)$", text, re.MULTILINE))
+    config = image.config
+    described = {
+        "USER": config["User"],
+        "WORKDIR": config["WorkingDir"],
+        "VOLUME": json.dumps(sorted(config["Volumes"])),
+        "ENTRYPOINT": json.dumps(config["Entrypoint"]),
+        "CMD": json.dumps(config["Cmd"]),
+        "STOPSIGNAL": config["StopSignal"],
+        "EXPOSE": " ".join(config["ExposedPorts"]),
+    }
+    check.that(words == described, f"the Dockerfile has {words}, the image {described}")
+    check.that(text.startswith("#") and "CI does not build it" in text.split("\n\n")[0], "the Dockerfile says who builds it")
+
+
+class Crun:
+    """Containers of an image, as little privileged as possible."""
+
+    # crun refuses machines with both versions of cgroups. Without the second, it uses the first.
+    HYBRID = "/sys/fs/cgroup/unified"
+
+    def __init__(self, image, directory):
+        self._image, self._directory = image, directory
+        self._count = 0
+        is_hybrid = os.path.exists(f"{self.HYBRID}/cgroup.controllers")
+        alone = ["unshare", "--mount", "sh", "-c", f'umount {self.HYBRID} && exec "$@"', "sh"]
+        self._before = alone if is_hybrid else []
+        self.limited = True
+        for volume in image.config["Volumes"]:
+            os.makedirs(directory + volume)
+            os.chown(directory + volume, USER, USER)
+
+    def _crun(self, *arguments):
+        manager = "cgroupfs" if self.limited else "disabled"
+        return [*self._before, "crun", "--root", f"{self._directory}/state", "--cgroup-manager", manager, *arguments]
+
+    def _bundle(self, arguments, variables):
+        """Writes how a container runs, and returns its name and the command that runs it."""
+        config = self._image.config
+        none = {name: [] for name in ("bounding", "effective", "inheritable", "permitted", "ambient")}
+        user, group = map(int, config["User"].split(":"))
+        private = ["nosuid", "nodev", "noexec"]
+        volumes = [
+            {"destination": volume, "type": "bind", "source": self._directory + volume, "options": ["bind", "rw", *private]}
+            for volume in config["Volumes"]
+        ]
+        spec = {
+            "ociVersion": "1.0.0",
+            "process": {
+                "user": {"uid": user, "gid": group},
+                "args": config["Entrypoint"] + (arguments or config["Cmd"]),
+                "env": config["Env"] + [f"{name}={value}" for name, value in variables.items()],
+                "cwd": config["WorkingDir"],
+                "capabilities": none,
+                "noNewPrivileges": True,
+            },
+            "root": {"path": self._image.root, "readonly": True},
+            "mounts": [
+                {"destination": "/proc", "type": "proc", "source": "proc", "options": private},
+                {"destination": "/dev", "type": "tmpfs", "source": "tmpfs", "options": ["nosuid", "mode=755", "size=64k"]},
+                *volumes,
+            ],
+            # The service listens on this machine, so it has no network of its own.
+            "linux": {
+                "namespaces": [{"type": kind} for kind in ("pid", "ipc", "uts", "mount")],
+                "resources": {"memory": {"limit": MEMORY}} if self.limited else {},
+                "maskedPaths": ["/proc/kcore", "/proc/keys", "/proc/timer_list"],
+                "readonlyPaths": ["/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"],
+            },
+        }
+        self._count += 1
+        name = f"vestry-{os.getpid()}-{self._count}"
+        bundle = f"{self._directory}/{name}"
+        os.makedirs(f"{bundle}/root")
+        with open(f"{bundle}/config.json", "w", encoding="utf-8") as file:
+            json.dump(spec, file)
+        return name, self._crun("run", "--bundle", bundle, name)
+
+    def run(self, *arguments, **variables):
+        """The stdout of a container that must succeed."""
+        return run(*self._bundle(list(arguments), variables)[1])
+
+    def find_out(self):
+        """Whether containers can have a memory limit. The reason if not."""
+        try:
+            self.run("--version")
+        except RuntimeError as refusal:
+            self.limited = False
+            self.run("--version")
+            return str(refusal)
+        return None
+
+    def serve(self, check, port, **variables):
+        """The service, run as the image runs on its own."""
+        name, command = self._bundle([], variables)
+        stop = lambda: run(*self._crun("kill", name, "TERM"))
+        return name, running(check, "image", command, port, stop=stop)
+
+    def process(self, name):
+        """The process of a running container."""
+        return json.loads(run(*self._crun("state", name)))["pid"]
+
+
+def memory_limit(process):
+    """The limit of the memory that a process may use, by either version of cgroups."""
+    with open(f"/proc/{process}/cgroup", encoding="utf-8") as file:
+        groups = dict(line.strip().split(":", 2)[1:] for line in file)
+    for controller, place in (("memory", "/sys/fs/cgroup/memory{}/memory.limit_in_bytes"), ("", "/sys/fs/cgroup{}/memory.max")):
+        if controller in groups and os.path.exists(place.format(groups[controller])):
+            with open(place.format(groups[controller]), encoding="utf-8") as file:
+                return int(file.read())
+    return None
+
+
+def facts(process):
+    """What the kernel says of a process, by name."""
+    with open(f"/proc/{process}/status", encoding="utf-8") as file:
+        return dict(line.rstrip("\n").split(":\t", 1) for line in file if ":\t" in line)
+
+
+def check_container(check, image, directory):
+    """PR-40: with a read-only root, no capabilities and 256 MB, the image serves a journey."""
+    crun = Crun(image, directory)
+    reason = crun.find_out()
+    if reason:
+        print(f"packaging: skipped: memory limit of the container: {reason}")
+    crun.run("migrate")
+    crun.run("vault", "init")
+    key = create_app(crun.run)
+    port = free_port()
+    variables = {"VESTRY_HTTP__BASE_URL": "https://id.example.com", "VESTRY_HTTP__LISTEN": f"127.0.0.1:{port}"}
+    name, service = crun.serve(check, port, **variables, VESTRY_HTTP__DRAIN_DELAY=0)
+    with service:
+        journey(check, Deployed(f"http://127.0.0.1:{port}", key), "image")
+        process = crun.process(name)
+        known = facts(process)
+        check.that(known["Uid"].split() == [str(USER)] * 4, f"the process runs as {USER}: {known['Uid']}")
+        check.that(all(int(known[f"Cap{of}"], 16) == 0 for of in ("Bnd", "Eff", "Prm", "Inh", "Amb")), "it has no capability")
+        check.that(known["NoNewPrivs"] == "1", "it cannot gain privileges")
+        check.that(not reason or memory_limit(process) != MEMORY, "the limit was skipped, but holds")
+        check.that(bool(reason) or memory_limit(process) == MEMORY, f"it may use 256 MB, not {memory_limit(process)}")
+        with open(f"/proc/{process}/mountinfo", encoding="utf-8") as file:
+            mounts = {fields[4]: fields[5].split(",") for fields in map(str.split, file)}
+        writable = {place for place, options in mounts.items() if "rw" in options and not place.startswith(("/proc", "/dev"))}
+        check.that(writable == {"/data", "/keys"}, f"only /data and /keys can be written to: {writable}")
+    check.that(set(os.listdir(f"{directory}/keys")) >= {"root.key", "sign-in.key"}, "the root keys are in /keys")
+    check.that("vestry.db" in os.listdir(f"{directory}/data"), "the database is in /data")
+
+
+class Container:
+    """A directory in which processes find what a container would, with its volumes below it."""
+
+    def __init__(self, image, directory):
+        self._image, self.directory = image, directory
+        for volume in ("etc", *image.config["Volumes"]):
+            os.makedirs(f"{directory}/{volume}", exist_ok=True)
+            os.chown(f"{directory}/{volume}", USER, USER)
+        with open(f"{image.root}/etc/vestry/vestry.toml", encoding="utf-8") as file:
+            settings = file.read().replace('"/keys/', f'"{directory}/keys/').replace("sqlite:/data/", f"sqlite:{directory}/data/")
+        with open(f"{directory}/etc/vestry.toml", "w", encoding="utf-8") as file:
+            file.write(settings)
+
+    def command(self, arguments):
+        return [self._image.binary, *arguments]
+
+    def options(self, variables):
+        """Runs it as the image does."""
+        settings = f"{self.directory}/etc"
+        return {"cwd": settings, "env": PATH | variables, "user": USER, "group": USER, "extra_groups": []}
+
+    def run(self, arguments, variables):
+        return run(*self.command(arguments), **self.options(variables))
+
+
+def database(name):
+    """The URL of a new Postgres database."""
+    server = os.environ["VESTRY_TEST_POSTGRES_URL"]
+    run("psql", "--quiet", server, "--command", f"CREATE DATABASE {name}")
+    return urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
+
+
+def main():
+    release = os.environ["VESTRY_RELEASE"]
+    check = Check("packaging", "kubernetes-validate", "PyYAML")
+    with tempfile.TemporaryDirectory(prefix="vestry-packaging-") as directory:
+        os.chmod(directory, 0o755)
+        below = lambda name: os.makedirs(f"{directory}/{name}") or f"{directory}/{name}"
+        image = Image(f"{release}/vestry-oci.tar", below("image"))
+        check_release(check, release, image)
+        check_image(check, image)
+        tasks = {
+            "image": lambda: check_container(check, image, below("container")),
+        }
+        only = sys.argv[1:] or tasks
+        for name in only:
+            begun = time.monotonic()
+            try:
+                tasks[name]()
+            except Exception as error:
+                # The others still run.
+                check.that(False, f"{name}: {error}")
+            print(f"packaging: {name}: {time.monotonic() - begun:.1f} s")
+    check.end()
+
+
+if __name__ == "__main__":
+    main()
