@@ -356,6 +356,45 @@ def database(name):
     return urllib.parse.urlsplit(server)._replace(path=f"/{name}").geturl()
 
 
+def check_compose(check, image, directory):
+    """PR-42: the command lines of Vestry in the compose file run, and both replicas serve one deployment."""
+    with open("deploy/compose.yaml", encoding="utf-8") as file:
+        services = yaml.safe_load(file)["services"]
+    ours = {name: service for name, service in services.items() if "vestry:" in service["image"]}
+    replicas = [name for name, service in ours.items() if service.get("command") == ["serve"]]
+    check.that(set(services) - set(ours) == {"postgres", "haproxy"}, f"the other services: {set(services) - set(ours)}")
+    check.that(len(replicas) == 2, f"two replicas: {replicas}")
+    with open("deploy/haproxy.cfg", encoding="utf-8") as file:
+        servers = dict(re.findall(r"^ +server (\S+) (\S+)$", file.read(), re.MULTILINE))
+    check.that(servers == {name: f"{name}:8080" for name in replicas}, f"haproxy leads to the replicas: {servers}")
+
+    container = Container(image, directory)
+    socket = urllib.parse.quote("/var/run/postgresql", safe="")
+    url = database("compose")
+
+    def variables(name, **more):
+        # `${NAME:-default}` is the default here.
+        of_file = {key: re.sub(r"\$\{\w+:-(.*)\}", r"\1", value) for key, value in ours[name]["environment"].items()}
+        check.that(f"@{socket}/" in of_file["VESTRY_DATABASE__URL"], f"{name} connects to the socket of Postgres")
+        return of_file | {"VESTRY_DATABASE__URL": url} | more
+
+    admin = lambda *arguments: container.run(arguments, variables("admin"))
+    container.run(ours["migrate"]["command"], variables("migrate"))
+    admin("vault", "init")
+    key = create_app(admin)
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for name in replicas:
+            port = free_port()
+            mine = variables(name, VESTRY_HTTP__LISTEN=f"127.0.0.1:{port}", VESTRY_HTTP__DRAIN_DELAY="0")
+            command = container.command(ours[name]["command"])
+            stack.enter_context(running(check, f"compose {name}", command, port, **container.options(mine)))
+            clients.append(Deployed(f"http://127.0.0.1:{port}", key))
+        user = journey(check, clients[0], "compose")
+        found = clients[1].get(f"/v1/auth/users/{user}")
+        check.that(found["user_id"] == user, "the second replica knows the user of the first")
+
+
 def main():
     release = os.environ["VESTRY_RELEASE"]
     check = Check("packaging", "kubernetes-validate", "PyYAML")
@@ -367,6 +406,7 @@ def main():
         check_image(check, image)
         tasks = {
             "image": lambda: check_container(check, image, below("container")),
+            "compose": lambda: check_compose(check, image, below("compose")),
         }
         only = sys.argv[1:] or tasks
         for name in only:
