@@ -395,6 +395,58 @@ def check_compose(check, image, directory):
         check.that(found["user_id"] == user, "the second replica knows the user of the first")
 
 
+def check_systemd(check, image, directory):
+    """PR-44: systemd finds no fault in the unit, and its command lines run with what it passes as credentials."""
+    with open("deploy/vestry.service", encoding="utf-8") as file:
+        text = file.read()
+    # The program is not installed here.
+    unit = f"{directory}/vestry.service"
+    with open(unit, "w", encoding="utf-8") as file:
+        file.write(text.replace("/usr/local/bin/vestry", image.binary))
+    said = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
+    check.that((said.returncode, said.stdout + said.stderr) == (0, ""), f"systemd-analyze: {said.stdout}{said.stderr}")
+    lines = re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)
+    settings = dict(lines)
+    check.that((settings["LimitMEMLOCK"], settings["LimitCORE"]) == ("infinity", "0"), "keys leave memory neither for swap nor for a core file")
+    sources = dict(value.split(":", 1) for name, value in lines if name == "LoadCredential")
+    check.that(set(sources) == {"root.key", "sign-in.key", "database-url"}, f"the credentials: {set(sources)}")
+    check.that({os.path.basename(path) for path in sources.values()} == set(sources), "files are named as their credentials")
+
+    # What an administrator prepares, as the head of the unit says.
+    originals, passed, state = f"{directory}/originals", f"{directory}/credentials", f"{directory}/state"
+    for made in (originals, passed, state):
+        os.mkdir(made)
+    with open(f"{originals}/database-url", "w", encoding="utf-8") as file:
+        file.write(f"sqlite:{state}/vestry.db\n")
+    config, port = f"{directory}/vestry.toml", free_port()
+    with open(config, "w", encoding="utf-8") as file:
+        file.write(f'http.base_url = "https://id.example.com"\nhttp.listen = "127.0.0.1:{port}"\nhttp.drain_delay = 0\n')
+    as_root = PATH | {"CREDENTIALS_DIRECTORY": originals}
+    admin = lambda *arguments, **more: run(image.binary, "--config", config, *arguments, env=as_root | more)
+    admin("migrate")
+    admin("vault", "init", VESTRY_VAULT__LOCAL__PATH=f"{originals}/root.key")
+    key = create_app(admin)
+    for name in ("", *os.listdir(state)):
+        os.chown(f"{state}/{name}", USER, USER)
+
+    # What systemd then does. It lets the service read its copies by an ACL, here by its group.
+    for name in sources:
+        with open(f"{originals}/{name}", "rb") as file, open(f"{passed}/{name}", "wb") as copy:
+            copy.write(file.read())
+        os.chmod(f"{passed}/{name}", 0o440)
+        os.chown(f"{passed}/{name}", 0, USER)
+    options = {"cwd": "/", "env": PATH | {"CREDENTIALS_DIRECTORY": passed}, "user": USER, "group": USER, "extra_groups": []}
+    command = lambda name: shlex.split(settings[name].replace("/usr/local/bin/vestry", image.binary).replace("/etc/vestry/vestry.toml", config))
+    run(*command("ExecStartPre"), **options)
+    with running(check, "systemd", command("ExecStart"), port, **options):
+        journey(check, Deployed(f"http://127.0.0.1:{port}", key), "systemd")
+        rotated = admin("vault", "rotate-root")
+        said = "restart services that read root keys from systemd credentials; otherwise they return 503 sealed"
+        check.that(said in rotated, f"rotate-root says what to do: {rotated}")
+    with running(check, "systemd, again", command("ExecStart"), port, **options):
+        pass
+
+
 def main():
     release = os.environ["VESTRY_RELEASE"]
     check = Check("packaging", "kubernetes-validate", "PyYAML")
@@ -407,6 +459,7 @@ def main():
         tasks = {
             "image": lambda: check_container(check, image, below("container")),
             "compose": lambda: check_compose(check, image, below("compose")),
+            "systemd": lambda: check_systemd(check, image, below("systemd")),
         }
         only = sys.argv[1:] or tasks
         for name in only:
