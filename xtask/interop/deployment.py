@@ -447,6 +447,15 @@ def check_systemd(check, image, directory):
         pass
 
 
+def check_completions(check, image):
+    """PR-48: each shell accepts its script."""
+    for shell in ("bash", "zsh", "fish"):
+        script = run(image.binary, "completions", shell, env=PATH)
+        said = subprocess.run([shell, "-n"], input=script, capture_output=True, text=True)
+        check.that((said.returncode, said.stderr) == (0, ""), f"{shell} -n: {said.stderr}")
+        check.that("rotate-root" in script, f"the script of {shell} names the commands")
+
+
 def main():
     release = os.environ["VESTRY_RELEASE"]
     check = Check("packaging", "kubernetes-validate", "PyYAML")
@@ -460,6 +469,7 @@ def main():
             "image": lambda: check_container(check, image, below("container")),
             "compose": lambda: check_compose(check, image, below("compose")),
             "systemd": lambda: check_systemd(check, image, below("systemd")),
+            "completions": lambda: check_completions(check, image),
         }
         only = sys.argv[1:] or tasks
         for name in only:
