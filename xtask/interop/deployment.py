@@ -395,6 +395,69 @@ def check_compose(check, image, directory):
         check.that(found["user_id"] == user, "the second replica knows the user of the first")
 
 
+def check_kubernetes(check, image, directory):
+    """PR-43: the manifest is valid; its command lines and variables start the binary, and its probes succeed."""
+    run(f"{os.path.dirname(sys.executable)}/kubernetes-validate", "--strict", "deploy/kubernetes.yaml")
+    with open("deploy/kubernetes.yaml", encoding="utf-8") as file:
+        manifest = {document["kind"]: document for document in yaml.safe_load_all(file)}
+    url = database("kubernetes")
+    container = Container(image, directory)
+    secrets = {("vestry", "database-url"): url}
+
+    def pod(kind):
+        """The container of a workload, after looking at what restricted pods must have."""
+        spec = manifest[kind]["spec"]["template"]["spec"]
+        (one,) = spec["containers"]
+        check.that(spec["securityContext"]["runAsUser"] == USER and spec["securityContext"]["runAsNonRoot"], f"{kind} runs as {USER}")
+        check.that(spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, f"{kind} has a seccomp profile")
+        own = one["securityContext"]
+        check.that(own["readOnlyRootFilesystem"] and not own["allowPrivilegeEscalation"], f"{kind} cannot change its image")
+        check.that(own["capabilities"] == {"drop": ["ALL"]}, f"{kind} has no capability")
+        # The variables of links to Services, unless the pod refuses them.
+        links = {} if spec.get("enableServiceLinks") is False else {"VESTRY_SERVICE_HOST": "10.0.0.1"}
+        of_pod = {}
+        for variable in one["env"]:
+            source = variable.get("valueFrom", {}).get("secretKeyRef", {})
+            of_pod[variable["name"]] = variable.get("value") or secrets[source["name"], source["key"]]
+        return spec, one, links | of_pod
+
+    _spec, job, variables = pod("Job")
+    container.run(job["args"], variables)
+    spec, deployment, variables = pod("Deployment")
+    check.that(spec["terminationGracePeriodSeconds"] == 40, "pods have 40 s of grace")
+    (mount,) = deployment["volumeMounts"]
+    check.that(mount["mountPath"] == "/keys" and mount["readOnly"], "the root keys are in /keys")
+    (keys,) = spec["volumes"]
+    # On the machine of an administrator, as the head of the manifest says.
+    of_admin = {"VESTRY_DATABASE__URL": url, "VESTRY_VAULT__LOCAL__PATH": f"{directory}/keys/root.key"}
+    run(image.binary, "vault", "init", cwd=directory, env=PATH | of_admin)
+    # The kubelet lets the group of the pod read the files of a secret.
+    for name in ("root.key", "sign-in.key"):
+        os.chown(f"{directory}/keys/{name}", 0, spec["securityContext"]["fsGroup"])
+        os.chmod(f"{directory}/keys/{name}", keys["secret"]["defaultMode"] | 0o040)
+    os.chmod(f"{directory}/keys", 0o755)
+    os.chown(f"{directory}/keys", 0, 0)
+    ports = {port["name"]: port["containerPort"] for port in deployment["ports"]}
+    (served,) = manifest["Service"]["spec"]["ports"]
+    check.that(ports[served["targetPort"]] == 8080, "the Service leads to the port on which the image listens")
+    check.that(variables["VESTRY_TELEMETRY__LISTEN"] == f"0.0.0.0:{ports['telemetry']}" == "0.0.0.0:9464", "probes are on 9464")
+    port, probed = free_port(), free_port()
+    variables |= {
+        "VESTRY_HTTP__LISTEN": f"127.0.0.1:{port}",
+        "VESTRY_TELEMETRY__LISTEN": f"127.0.0.1:{probed}",
+        "VESTRY_HTTP__DRAIN_DELAY": "0",
+    }
+    probes = {kind: deployment[f"{kind}Probe"]["httpGet"] for kind in ("startup", "liveness", "readiness")}
+    check.that({probe["port"] for probe in probes.values()} == {"telemetry"}, "every probe asks the telemetry port")
+    ready = probes["readiness"]["path"]
+    command = container.command(deployment["args"])
+    with running(check, "kubernetes", command, probed, path=ready, **container.options(variables)):
+        for kind, probe in probes.items():
+            check.that(status(probed, probe["path"]) == 200, f"the {kind} probe succeeds")
+        admin = lambda *arguments: container.run(arguments, variables)
+        journey(check, Deployed(f"http://127.0.0.1:{port}", create_app(admin)), "kubernetes")
+
+
 def check_systemd(check, image, directory):
     """PR-44: systemd finds no fault in the unit, and its command lines run with what it passes as credentials."""
     with open("deploy/vestry.service", encoding="utf-8") as file:
@@ -468,6 +531,7 @@ def main():
         tasks = {
             "image": lambda: check_container(check, image, below("container")),
             "compose": lambda: check_compose(check, image, below("compose")),
+            "kubernetes": lambda: check_kubernetes(check, image, below("kubernetes")),
             "systemd": lambda: check_systemd(check, image, below("systemd")),
             "completions": lambda: check_completions(check, image),
         }
