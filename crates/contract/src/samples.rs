@@ -16,7 +16,9 @@ use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::management_key::{ManagementKey, Rights};
 use vestry_domain::management_scope::ManagementScope;
-use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob};
+use vestry_domain::message::{
+    CapturedMessage, Channel, Message, MessageKind, OutboxJob, Priority,
+};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::operation::Operation;
 use vestry_domain::operator::{Grants, Operator, OperatorLink, Role};
@@ -1063,7 +1065,8 @@ impl Samples {
         OutboxJob {
             id: self.id(created_at),
             world,
-            channel: self.pick(&[Channel::Email, Channel::Sms]),
+            channel: Channel::Email,
+            priority: Priority::SignIn,
             payload: self.sealed(),
             not_before: created_at,
             deliver_before: created_at + Seconds(60),

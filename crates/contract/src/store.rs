@@ -563,6 +563,8 @@ macro_rules! store_suite {
                 a_job_is_added_once
                 jobs_are_claimed_oldest_first
                 jobs_of_one_app_are_claimed
+                pr_72_urgent_jobs_come_first
+                pr_72_a_lane_gets_a_quarter_while_others_wait
                 a_job_waits_for_its_time
                 a_late_job_is_handed_out
                 a_lease_keeps_others_away_until_it_ends

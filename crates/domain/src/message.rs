@@ -10,15 +10,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::email::Email;
 use crate::envelope::Sealed;
-use crate::ids::{JobId, MessageId};
+use crate::ids::{AppId, JobId, MessageId};
 use crate::timestamp::Seconds;
-use crate::{Invalid, Timestamp, World};
+use crate::token::TokenHash;
+use crate::{Environment, Invalid, Timestamp, World};
 
 pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail, reset_mail};
 pub use trial::test_mail;
 
 /// The channel of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
     /// E-mail.
@@ -90,6 +93,17 @@ impl MessageKind {
             Self::PasswordReset => "password_reset",
             Self::SecurityNotice => "security_notice",
             Self::OperatorNotice => "operator_notice",
+        }
+    }
+}
+
+impl MessageKind {
+    /// How urgent messages of this kind are.
+    pub const fn priority(self) -> Priority {
+        match self {
+            Self::Otp | Self::MagicLink | Self::PasswordReset => Priority::SignIn,
+            Self::SecurityNotice | Self::OperatorNotice => Priority::Notice,
+            Self::Invite => Priority::Invite,
         }
     }
 }
@@ -304,6 +318,74 @@ pub fn escape_html(text: &str) -> String {
         .replace('\'', "&#39;")
 }
 
+/// The urgency of a message. The outbox prefers the lowest number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Priority {
+    /// Codes and links: a user is waiting for them.
+    SignIn,
+    /// Notices about changes.
+    Notice,
+    /// Invitations, which an App may send by the thousand.
+    Invite,
+}
+
+impl Priority {
+    /// All priorities, most urgent first.
+    pub const ALL: [Self; 3] = [Self::SignIn, Self::Notice, Self::Invite];
+
+    /// The stored number.
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::SignIn => 0,
+            Self::Notice => 1,
+            Self::Invite => 2,
+        }
+    }
+
+    /// Reads a stored number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|priority| priority.number() == number)
+    }
+}
+
+/// Number of lanes of the outbox.
+pub const LANES: u8 = 64;
+
+/// Returns the lane of an App. A claim takes jobs from several lanes, so that the messages of one App do not delay those of others.
+pub fn lane_of(app: AppId) -> u8 {
+    let [first, ..] = TokenHash::of(&app.to_string()).0;
+    first % LANES
+}
+
+/// A queue of the outbox: the jobs that need the same transport. Those of test environments are captured and need none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OutboxQueue {
+    /// The environment.
+    pub environment: Environment,
+    /// The channel.
+    pub channel: Channel,
+}
+
+impl OutboxQueue {
+    /// All queues.
+    pub const ALL: [Self; 4] = [
+        Self::new(Environment::Live, Channel::Email),
+        Self::new(Environment::Live, Channel::Sms),
+        Self::new(Environment::Test, Channel::Email),
+        Self::new(Environment::Test, Channel::Sms),
+    ];
+
+    /// The queue of a channel in an environment.
+    pub const fn new(environment: Environment, channel: Channel) -> Self {
+        Self {
+            environment,
+            channel,
+        }
+    }
+}
+
 /// A message waiting for delivery. It is written in the transaction that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxJob {
@@ -313,6 +395,8 @@ pub struct OutboxJob {
     pub world: World,
     /// The channel.
     pub channel: Channel,
+    /// The urgency.
+    pub priority: Priority,
     /// The encrypted [`Message`], as JSON; erased when the job ends.
     pub payload: Sealed,
     /// Earliest time of delivery.
@@ -323,6 +407,13 @@ pub struct OutboxJob {
     pub attempts: u32,
     /// When it was created.
     pub created_at: Timestamp,
+}
+
+impl OutboxJob {
+    /// The queue in which it waits.
+    pub const fn queue(&self) -> OutboxQueue {
+        OutboxQueue::new(self.world.environment, self.channel)
+    }
 }
 
 /// The outcome of an outbox job.

@@ -328,6 +328,10 @@ CREATE TABLE outbox (
     environment TEXT COLLATE "C" NOT NULL,
     id TEXT COLLATE "C" NOT NULL,
     channel TEXT NOT NULL,
+    -- 0 for codes and links, 1 for notices, 2 for invitations.
+    priority INT8 NOT NULL,
+    -- 0 to 63, a hash of the App.
+    lane INT8 NOT NULL,
     payload_key_version INT8 NOT NULL,
     payload BYTEA NOT NULL,
     not_before INT8 NOT NULL,
@@ -341,7 +345,7 @@ CREATE TABLE outbox (
     created_at INT8 NOT NULL,
     CONSTRAINT outbox_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
 );
-CREATE INDEX outbox_due_at_id_idx ON outbox (due_at, id) WHERE ended_at IS NULL;
+CREATE INDEX outbox_claim_idx ON outbox (environment, channel, priority, lane, due_at, id) WHERE ended_at IS NULL;
 CREATE INDEX outbox_ended_at_idx ON outbox (ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE captured_messages (

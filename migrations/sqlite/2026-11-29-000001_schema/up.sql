@@ -328,6 +328,10 @@ CREATE TABLE outbox (
     environment TEXT NOT NULL,
     id TEXT NOT NULL,
     channel TEXT NOT NULL,
+    -- 0 for codes and links, 1 for notices, 2 for invitations.
+    priority INTEGER NOT NULL,
+    -- 0 to 63, a hash of the App.
+    lane INTEGER NOT NULL,
     payload_key_version INTEGER NOT NULL,
     payload BLOB NOT NULL,
     not_before INTEGER NOT NULL,
@@ -341,7 +345,7 @@ CREATE TABLE outbox (
     created_at INTEGER NOT NULL,
     CONSTRAINT outbox_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
 ) STRICT;
-CREATE INDEX outbox_due_at_id_idx ON outbox (due_at, id) WHERE ended_at IS NULL;
+CREATE INDEX outbox_claim_idx ON outbox (environment, channel, priority, lane, due_at, id) WHERE ended_at IS NULL;
 CREATE INDEX outbox_ended_at_idx ON outbox (ended_at) WHERE ended_at IS NOT NULL;
 
 CREATE TABLE captured_messages (

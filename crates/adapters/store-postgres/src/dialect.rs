@@ -42,17 +42,46 @@ pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM information_schema.tables \
      WHERE table_schema = current_schema() AND table_name = '__diesel_schema_migrations'";
 
-/// Leases due jobs, and skips those that another worker is leasing at the moment. The parameters are the owner, the end of the lease, the
-/// time and the maximum number of jobs.
+/// Leases due jobs of a queue, and skips those that another worker is leasing at the moment.
+///
+/// First each priority and lane with jobs is found with one look-up in the index, then the first due jobs of each, so that the cost does not
+/// grow with the number of jobs. The jobs of a lane are taken in rounds: one share of each lane before the next share of any. The
+/// parameters are the owner, the end of the lease, the time, the maximum number of jobs, the environment, the channel, the share of a lane,
+/// and the number of jobs to look up in each lane: more than are leased, because others may be leasing the first ones.
 pub(crate) const CLAIM: &str = "\
-    WITH due AS ( \
-        SELECT app_id, environment, id FROM outbox \
-        WHERE ended_at IS NULL AND due_at <= $3 ORDER BY due_at, id LIMIT $4 FOR UPDATE SKIP LOCKED \
+    WITH RECURSIVE lanes AS ( \
+        (SELECT priority, lane FROM outbox WHERE ended_at IS NULL AND environment = $5 AND channel = $6 \
+            ORDER BY priority, lane LIMIT 1) \
+        UNION ALL \
+        SELECT further.priority, further.lane FROM lanes CROSS JOIN LATERAL ( \
+            SELECT priority, lane FROM outbox WHERE ended_at IS NULL AND environment = $5 AND channel = $6 \
+                AND (priority, lane) > (lanes.priority, lanes.lane) \
+            ORDER BY priority, lane LIMIT 1 \
+        ) AS further \
+    ), \
+    first AS ( \
+        SELECT job.app_id, job.environment, job.id, job.due_at, lanes.priority, (row_number() OVER ( \
+                PARTITION BY lanes.lane ORDER BY lanes.priority, job.due_at, job.id \
+            ) - 1) / $7 AS round \
+        FROM lanes CROSS JOIN LATERAL ( \
+            SELECT app_id, environment, id, due_at FROM outbox \
+            WHERE ended_at IS NULL AND environment = $5 AND channel = $6 \
+                AND priority = lanes.priority AND lane = lanes.lane AND due_at <= $3 \
+            ORDER BY due_at, id LIMIT $8 \
+        ) AS job \
+        ORDER BY round, lanes.priority, job.due_at, job.id LIMIT $8 \
+    ), \
+    due AS ( \
+        SELECT outbox.app_id, outbox.environment, outbox.id FROM first JOIN outbox \
+            ON outbox.app_id = first.app_id AND outbox.environment = first.environment AND outbox.id = first.id \
+        WHERE outbox.ended_at IS NULL AND outbox.due_at <= $3 \
+        ORDER BY first.round, first.priority, first.due_at, first.id LIMIT $4 FOR UPDATE OF outbox SKIP LOCKED \
     ) \
     UPDATE outbox SET attempts = outbox.attempts + 1, lease_owner = $1, due_at = $2 FROM due \
     WHERE outbox.app_id = due.app_id AND outbox.environment = due.environment AND outbox.id = due.id \
-    RETURNING outbox.app_id, outbox.environment, outbox.id, outbox.channel, outbox.payload_key_version, \
-        outbox.payload, outbox.not_before, outbox.deliver_before, outbox.attempts, outbox.due_at, outbox.created_at";
+    RETURNING outbox.app_id, outbox.environment, outbox.id, outbox.channel, outbox.priority, outbox.lane, \
+        outbox.payload_key_version, outbox.payload, outbox.not_before, outbox.deliver_before, outbox.attempts, \
+        outbox.due_at, outbox.created_at";
 
 /// Runs three queries in the time of one round trip.
 ///

@@ -7,10 +7,10 @@ use diesel::prelude::{
 use diesel::sql_types::{BigInt, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{AppId, JobId};
-use vestry_domain::message::{JobEnd, OutboxJob};
+use vestry_domain::message::{JobEnd, OutboxJob, OutboxQueue, Priority, lane_of};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{CommitEffect, Outbox, StoreResult};
+use vestry_ports::store::{CommitEffect, Outbox, StoreResult, lane_share};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_limited;
@@ -22,13 +22,22 @@ use vestry_store_rows::schema::outbox;
 /// The key of a due job, and since when it is due.
 type Due = (String, String, String, i64);
 
-/// Selects the due jobs without locking them, oldest first.
+/// Selects due jobs of an App with one priority, without locking them, oldest first.
 #[diesel::dsl::auto_type(no_type_alias)]
-fn due(now: Timestamp, limit: i64) -> _ {
+fn due(app: AppId, queue: OutboxQueue, priority: Priority, now: Timestamp, limit: i64) -> _ {
+    let app_id: String = app.to_string();
+    let environment: &'static str = queue.environment.as_str();
+    let channel: &'static str = queue.channel.as_str();
+    let (number, lane): (i64, i64) = (priority.number().into(), lane_of(app).into());
     let moment: i64 = now.unix();
     outbox::table
         .filter(outbox::ended_at.is_null())
+        .filter(outbox::environment.eq(environment))
+        .filter(outbox::channel.eq(channel))
+        .filter(outbox::priority.eq(number))
+        .filter(outbox::lane.eq(lane))
         .filter(outbox::due_at.le(moment))
+        .filter(outbox::app_id.eq(app_id))
         .order((outbox::due_at, outbox::id))
         .limit(limit)
         .select((
@@ -72,6 +81,31 @@ impl Unit {
         }
         Ok(leased)
     }
+
+    /// Claims the first due jobs of each App in turn. On a cluster no statement can lock rows of several Apps.
+    async fn claim_per_app(
+        &mut self,
+        queue: OutboxQueue,
+        owner: &str,
+        now: Timestamp,
+        lease_until: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<OutboxJob>> {
+        let apps = self.apps_due(queue, now, limit).await?;
+        let mut claimed = Vec::new();
+        // One share for each, then whatever the first ones have left.
+        for share in [lane_share(limit), limit] {
+            for app in &apps {
+                let taken = i64::try_from(claimed.len()).unwrap_or(i64::MAX);
+                let most = share.min(limit.saturating_sub(taken));
+                if most > 0 {
+                    let jobs = self.claim_of(*app, queue, owner, now, lease_until, most);
+                    claimed.extend(jobs.await?);
+                }
+            }
+        }
+        Ok(claimed)
+    }
 }
 
 #[port]
@@ -79,41 +113,52 @@ impl Outbox for Unit {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
         let insert = diesel::insert_into(outbox::table).values(OutboxRow::from(job));
         let inserted = dialect::defer!(self.writing()?, insert).await;
-        self.report_later(CommitEffect::Messages);
+        self.report_later(CommitEffect::Messages(job.queue()));
         self.done(inserted)
     }
 
     async fn claim(
         &mut self,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
         if self.is_distributed() {
-            // On a cluster no statement can lock rows of several Apps.
-            let due = due(now, limit).load(self.writing()?).await;
-            let due = self.done(due)?;
-            return self.lease_each(owner, lease_until, due).await;
+            return self
+                .claim_per_app(queue, owner, now, lease_until, limit)
+                .await;
         }
         let claim = diesel::sql_query(dialect::CLAIM)
             .bind::<Text, _>(owner)
             .bind::<BigInt, _>(lease_until.unix())
             .bind::<BigInt, _>(now.unix())
-            .bind::<BigInt, _>(limit);
+            .bind::<BigInt, _>(limit)
+            .bind::<Text, _>(queue.environment.as_str())
+            .bind::<Text, _>(queue.channel.as_str())
+            .bind::<BigInt, _>(lane_share(limit))
+            .bind::<BigInt, _>(limit.saturating_mul(2));
         let claimed = Prepared(claim).load::<OutboxRow>(self.writing()?).await;
         let mut jobs: Vec<OutboxJob> = read_all(self.done(claimed)?)?;
         // RETURNING does not preserve order.
-        jobs.sort_by_key(|job| (job.not_before, job.id));
+        jobs.sort_by_key(|job| (job.priority, job.not_before, job.id));
         Ok(jobs)
     }
 
-    async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>> {
+    async fn apps_due(
+        &mut self,
+        queue: OutboxQueue,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<AppId>> {
         let query = outbox::table
             .filter(outbox::ended_at.is_null())
+            .filter(outbox::environment.eq(queue.environment.as_str()))
+            .filter(outbox::channel.eq(queue.channel.as_str()))
             .filter(outbox::due_at.le(now.unix()))
             .group_by(outbox::app_id)
-            .order(min(outbox::due_at))
+            .order((min(outbox::priority), min(outbox::due_at)))
             .limit(limit)
             .select(outbox::app_id);
         let found = query.load::<String>(self.reading()?).await;
@@ -127,15 +172,23 @@ impl Outbox for Unit {
     async fn claim_of(
         &mut self,
         app: AppId,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        let due = due(now, limit).filter(outbox::app_id.eq(app.to_string()));
-        let due = due.load(self.writing()?).await;
-        let due = self.done(due)?;
-        self.lease_each(owner, lease_until, due).await
+        let mut first = Vec::new();
+        for priority in Priority::ALL {
+            let found = i64::try_from(first.len()).unwrap_or(i64::MAX);
+            let left = limit.saturating_sub(found);
+            if left > 0 {
+                let due = due(app, queue, priority, now, left);
+                let due = due.load::<Due>(self.writing()?).await;
+                first.extend(self.done(due)?);
+            }
+        }
+        self.lease_each(owner, lease_until, first).await
     }
 
     async fn finish(

@@ -539,6 +539,8 @@ diesel::table! {
         environment -> Text,
         id -> Text,
         channel -> Text,
+        priority -> BigInt,
+        lane -> BigInt,
         payload_key_version -> BigInt,
         payload -> Binary,
         not_before -> BigInt,

@@ -44,15 +44,31 @@ pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM sqlite_master \
      WHERE type = 'table' AND name = '__diesel_schema_migrations'";
 
-/// Leases due jobs. The transaction's write lock excludes other workers. The parameters are the owner, the end of the lease, the time and
-/// the maximum number of jobs.
+/// Leases due jobs of a queue. The transaction's write lock excludes other workers.
+///
+/// The first due jobs of each priority and lane are looked up in the index, so that the cost does not grow with the number of jobs. The jobs
+/// of a lane are taken in rounds: one share of each lane before the next share of any. The parameters are the owner, the end of the lease,
+/// the time, the maximum number of jobs, the environment, the channel, the share of a lane, and the number of jobs to look up in each
+/// lane, which only Postgres needs.
 pub(crate) const CLAIM: &str = "\
-    UPDATE outbox SET attempts = attempts + 1, lease_owner = ?1, due_at = ?2 \
-    WHERE rowid IN ( \
-        SELECT rowid FROM outbox WHERE ended_at IS NULL AND due_at <= ?3 ORDER BY due_at, id LIMIT ?4 \
+    WITH RECURSIVE lanes (lane) AS (VALUES (0) UNION ALL SELECT lane + 1 FROM lanes WHERE lane < 63), \
+    priorities (priority) AS (VALUES (0), (1), (2)), \
+    due (job, round, priority, due_at, id) AS ( \
+        SELECT outbox.rowid, (row_number() OVER ( \
+                PARTITION BY lanes.lane ORDER BY priorities.priority, outbox.due_at, outbox.id \
+            ) - 1) / ?7, priorities.priority, outbox.due_at, outbox.id \
+        FROM lanes CROSS JOIN priorities CROSS JOIN outbox \
+        WHERE outbox.rowid IN ( \
+            SELECT first.rowid FROM outbox AS first \
+            WHERE first.ended_at IS NULL AND first.environment = ?5 AND first.channel = ?6 \
+                AND first.priority = priorities.priority AND first.lane = lanes.lane AND first.due_at <= ?3 \
+            ORDER BY first.due_at, first.id LIMIT min(?4, ?8) \
+        ) \
     ) \
-    RETURNING app_id, environment, id, channel, payload_key_version, payload, not_before, deliver_before, \
-        attempts, due_at, created_at";
+    UPDATE outbox SET attempts = attempts + 1, lease_owner = ?1, due_at = ?2 \
+    WHERE rowid IN (SELECT job FROM due ORDER BY round, priority, due_at, id LIMIT ?4) \
+    RETURNING app_id, environment, id, channel, priority, lane, payload_key_version, payload, not_before, \
+        deliver_before, attempts, due_at, created_at";
 
 /// Runs three queries in sequence: there is no round trip to save.
 macro_rules! load_three {

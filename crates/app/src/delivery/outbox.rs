@@ -3,6 +3,7 @@
 //! Delivery is at least once. If a worker dies between the transport's acceptance and recording it, the message is sent again with the same
 //! `Message-ID` and code.
 
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use vestry_domain::envelope::{Place, SecretKind};
 use vestry_domain::event::{Fact, NewEvent};
 use vestry_domain::ids::{AppId, Id, JobId, MessageId};
 use vestry_domain::message::{
-    CapturedMessage, Channel, JobEnd, LEASE, Message, MessageKind, OutboxJob, longest_wait,
+    CapturedMessage, Channel, JobEnd, LEASE, Message, MessageKind, OutboxJob, OutboxQueue,
+    longest_wait,
 };
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::timestamp::Seconds;
@@ -24,19 +26,57 @@ use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
 use vestry_ports::sms::SmsError;
-use vestry_ports::store::Partitions;
+use vestry_ports::store::{Partitions, lane_share};
 
 use crate::kernel::fault::{causes, retried};
 use crate::kernel::partition;
 use crate::kernel::state::outbox_outcomes::{Ending, JobOutcome};
 use crate::{Fault, Principal, Service};
 
-/// Jobs claimed in one transaction.
+/// Jobs claimed from a queue in one transaction.
 const BATCH: i64 = 16;
-/// Number of jobs in flight at which no more are claimed.
-const MAX_AT_ONCE: usize = 128;
+/// Number of jobs of a queue in flight (PR-75). Each queue has its own, so that a transport that hangs delays no other.
+const SLOTS: i64 = 64;
+/// Free slots that a claim waits for while jobs of its queue are in flight. With fewer, one App could get them all (PR-72).
+const LEAST_ROOM: i64 = 4;
 /// Interval between polls, for jobs of other processes and for due retries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Jobs claimed from one queue.
+struct Claimed {
+    queue: OutboxQueue,
+    jobs: Vec<OutboxJob>,
+    /// Whether there may be more.
+    has_more: bool,
+}
+
+/// The numbers of jobs in flight, by queue.
+#[derive(Default)]
+struct InFlight(HashMap<OutboxQueue, i64>);
+
+impl InFlight {
+    fn of(&self, queue: OutboxQueue) -> i64 {
+        self.0.get(&queue).copied().unwrap_or_default()
+    }
+
+    /// Returns how many jobs may be claimed from the queue.
+    fn room(&self, queue: OutboxQueue) -> i64 {
+        let in_flight = self.of(queue);
+        let room = SLOTS.saturating_sub(in_flight).min(BATCH);
+        if in_flight > 0 && room < LEAST_ROOM {
+            return 0;
+        }
+        room
+    }
+
+    fn begin(&mut self, queue: OutboxQueue) {
+        *self.0.entry(queue).or_default() += 1;
+    }
+
+    fn end(&mut self, queue: OutboxQueue) {
+        *self.0.entry(queue).or_default() -= 1;
+    }
+}
 
 /// Result of an attempt.
 enum Outcome {
@@ -50,48 +90,63 @@ enum Outcome {
 impl Service {
     /// Delivers messages until `stop` completes, then finishes the jobs in flight.
     ///
-    /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds `MAX_AT_ONCE`
-    /// jobs.
+    /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds all slots of its
+    /// queue.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
         let owner = self.new_id::<JobId>(self.ports.clock.machine()).to_string();
         let mut stop = std::pin::pin!(stop);
         let mut under_way = FuturesUnordered::new();
+        let mut in_flight = InFlight::default();
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        // Whether there may be jobs to claim.
-        let mut look = true;
         loop {
-            if look && under_way.len() < MAX_AT_ONCE {
+            let wanted = self.outbox_bell.take(|queue| in_flight.room(queue));
+            if !wanted.is_empty() {
                 // Keep driving the jobs in flight: one of them may hold the connection that the claim waits for.
-                let mut taking = std::pin::pin!(self.take(&owner));
+                let mut taking = std::pin::pin!(self.take(&owner, &wanted));
                 let taken = loop {
                     tokio::select! {
                         taken = &mut taking => break taken,
-                        Some(()) = under_way.next() => {}
+                        Some(queue) = under_way.next() => in_flight.end(queue),
                     }
                 };
-                look = taken.len() >= usize::try_from(BATCH).unwrap_or_default();
-                under_way.extend(taken.into_iter().map(|job| self.deliver(&owner, job)));
+                for claimed in taken {
+                    let queue = claimed.queue;
+                    for job in claimed.jobs {
+                        in_flight.begin(queue);
+                        let delivery = self.deliver(&owner, job);
+                        under_way.push(async move {
+                            delivery.await;
+                            queue
+                        });
+                    }
+                    if claimed.has_more {
+                        self.outbox_bell.ring([queue]);
+                    }
+                }
             }
-            let has_room = under_way.len() < MAX_AT_ONCE;
             tokio::select! {
                 biased;
                 () = &mut stop => break,
-                Some(()) = under_way.next() => {}
-                () = std::future::ready(()), if look && has_room => {}
-                () = self.outbox_bell.notified(), if !look => look = true,
-                _ = second.tick(), if !look => look = true,
+                Some(queue) = under_way.next() => in_flight.end(queue),
+                () = self.outbox_bell.rung() => {}
+                _ = second.tick() => self.outbox_bell.ring(OutboxQueue::ALL),
             }
         }
         while under_way.next().await.is_some() {}
     }
 
-    async fn take(&self, owner: &str) -> Vec<OutboxJob> {
+    /// Claims jobs from these queues, as many as there is room for.
+    async fn take(&self, owner: &str, wanted: &[(OutboxQueue, i64)]) -> Vec<Claimed> {
         if self.ports.store.partitions() == Partitions::PerApp {
-            return self.take_per_app(owner).await;
+            let mut claimed = Vec::new();
+            for (queue, room) in wanted {
+                claimed.push(self.take_per_app(owner, *queue, *room).await);
+            }
+            return claimed;
         }
-        match retried(|| self.claim(owner)).await {
-            Ok(jobs) => jobs,
+        match retried(|| self.claim(owner, wanted)).await {
+            Ok(claimed) => claimed,
             Err(fault) => {
                 tracing::warn!(error = causes(&fault), "outbox claim failed; retrying");
                 Vec::new()
@@ -100,9 +155,9 @@ impl Service {
     }
 
     /// Claims jobs App by App, each in its own transaction, until there are enough. An App whose database is down does not block others.
-    async fn take_per_app(&self, owner: &str) -> Vec<OutboxJob> {
+    async fn take_per_app(&self, owner: &str, queue: OutboxQueue, room: i64) -> Claimed {
         let now = self.ports.clock.machine();
-        let apps = match self.apps_due(now).await {
+        let apps = match self.apps_due(queue, now).await {
             Ok(apps) => apps,
             Err(fault) => {
                 tracing::warn!(
@@ -117,12 +172,25 @@ impl Service {
                 apps
             }
         };
-        let enough = usize::try_from(BATCH).unwrap_or_default();
-        let mut jobs = Vec::new();
+        let mut claimed = Claimed {
+            queue,
+            jobs: Vec::new(),
+            has_more: false,
+        };
+        let share = if apps.len() > 1 { lane_share(room) } else { room };
         for app in apps {
-            let claim = retried(|| self.claim_of(app, owner, now));
+            let taken = i64::try_from(claimed.jobs.len()).unwrap_or(i64::MAX);
+            let share = share.min(room.saturating_sub(taken));
+            if share <= 0 {
+                claimed.has_more = true;
+                break;
+            }
+            let claim = retried(|| self.claim_of(app, queue, owner, now, share));
             match tokio::time::timeout(partition::TIME_LIMIT, claim).await {
-                Ok(Ok(some)) => jobs.extend(some),
+                Ok(Ok(some)) => {
+                    claimed.has_more |= is_full(&some, share);
+                    claimed.jobs.extend(some);
+                }
                 Ok(Err(fault)) => {
                     tracing::debug!(%app, error = causes(&fault), "outbox claim failed for this App");
                 }
@@ -130,16 +198,13 @@ impl Service {
                     tracing::debug!(%app, "outbox claim timed out for this App");
                 }
             }
-            if jobs.len() >= enough {
-                break;
-            }
         }
-        jobs
+        claimed
     }
 
-    async fn apps_due(&self, now: Timestamp) -> Result<Vec<AppId>, Fault> {
+    async fn apps_due(&self, queue: OutboxQueue, now: Timestamp) -> Result<Vec<AppId>, Fault> {
         let mut read = self.ports.store.read().await?;
-        Ok(read.outbox().apps_due(now, BATCH).await?)
+        Ok(read.outbox().apps_due(queue, now, BATCH).await?)
     }
 
     async fn apps(&self) -> Result<Vec<AppId>, Fault> {
@@ -150,35 +215,55 @@ impl Service {
     async fn claim_of(
         &self,
         app: AppId,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
+        limit: i64,
     ) -> Result<Vec<OutboxJob>, Fault> {
         let mut tx = self.ports.store.begin().await?;
-        let jobs = tx
-            .outbox()
-            .claim_of(app, owner, now, now + LEASE, BATCH)
+        let until = now + LEASE;
+        let outbox = tx.outbox();
+        let jobs = outbox
+            .claim_of(app, queue, owner, now, until, limit)
             .await?;
         tx.commit().await?;
         Ok(jobs)
     }
 
-    /// Claims one batch of due jobs and attempts each once. Returns the number of jobs.
+    /// Claims one batch of due jobs of each queue and attempts each once. Returns the number of jobs.
     ///
     /// # Errors
     /// The outbox could not be read. Claimed jobs become due again when their lease expires.
     pub async fn deliver_due(&self, owner: &str) -> Result<usize, Fault> {
-        let jobs = retried(|| self.claim(owner)).await?;
+        let wanted = OutboxQueue::ALL.map(|queue| (queue, BATCH));
+        let claimed = retried(|| self.claim(owner, &wanted)).await?;
+        let jobs: Vec<_> = claimed.into_iter().flat_map(|claimed| claimed.jobs).collect();
         let taken = jobs.len();
         join_all(jobs.into_iter().map(|job| self.deliver(owner, job))).await;
         Ok(taken)
     }
 
-    async fn claim(&self, owner: &str) -> Result<Vec<OutboxJob>, Fault> {
+    async fn claim(
+        &self,
+        owner: &str,
+        wanted: &[(OutboxQueue, i64)],
+    ) -> Result<Vec<Claimed>, Fault> {
         let now = self.ports.clock.machine();
         let mut tx = self.ports.store.begin().await?;
-        let jobs = tx.outbox().claim(owner, now, now + LEASE, BATCH).await?;
+        let mut claimed = Vec::new();
+        for (queue, room) in wanted {
+            let outbox = tx.outbox();
+            let jobs = outbox
+                .claim(*queue, owner, now, now + LEASE, *room)
+                .await?;
+            claimed.push(Claimed {
+                queue: *queue,
+                has_more: is_full(&jobs, *room),
+                jobs,
+            });
+        }
         tx.commit().await?;
-        Ok(jobs)
+        Ok(claimed)
     }
 
     async fn deliver(&self, owner: &str, job: OutboxJob) {
@@ -311,6 +396,11 @@ impl Service {
         let [byte] = byte;
         Seconds(1 + i64::from(byte) * longest / 256)
     }
+}
+
+/// Whether a claim returned as many jobs as it could.
+fn is_full(jobs: &[OutboxJob], limit: i64) -> bool {
+    i64::try_from(jobs.len()).is_ok_and(|taken| taken >= limit)
 }
 
 fn again(job: &OutboxJob, error: &dyn Display, retry_after: Option<Seconds>) -> Outcome {

@@ -49,6 +49,7 @@ pub(crate) async fn sealed(
         id,
         world: *world,
         channel: message.expose().channel,
+        priority: message.expose().kind.priority(),
         payload: sealer.seal(place, plaintext.expose()).await?,
         not_before: now + delivery.delay,
         deliver_before: now + delivery.lifetime,

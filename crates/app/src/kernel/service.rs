@@ -35,6 +35,7 @@ use crate::kernel::state::failure_log::FailureLog;
 use crate::kernel::state::key_uses::KeyUses;
 use crate::kernel::state::last_seen::Touches;
 use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
+use crate::kernel::state::outbox_bell::OutboxBell;
 use crate::kernel::state::outbox_outcomes::OutboxOutcomes;
 use crate::kernel::state::reads::{
     BatchedReads, Kind, PresentedSessions, WalletsToUse, WholeUsers,
@@ -126,8 +127,8 @@ pub struct Service {
     pub(crate) callers: Callers,
     pub(crate) seen_management_keys: SeenKeys,
     pub(crate) signing_keys: SigningKeys,
-    /// Notified when this process commits messages to the outbox.
-    pub(crate) outbox_bell: Arc<Notify>,
+    /// Rung when this process commits messages to the outbox.
+    pub(crate) outbox_bell: Arc<OutboxBell>,
     /// Notified when a message is captured.
     pub(crate) captured_bell: Notify,
     /// The calls waiting for a captured message.
@@ -161,14 +162,14 @@ impl Service {
         let partitions = ports.store.partitions();
         let control = Arc::new(ControlTrail::new(&ports));
         let unsequenced = Arc::<Unsequenced>::default();
-        let outbox_bell = Arc::<Notify>::default();
+        let outbox_bell = Arc::<OutboxBell>::default();
         let tally = Arc::new(Tally::new(Arc::clone(&ports.clock)));
         ports.store.on_commit({
             let (unsequenced, outbox_bell) = (Arc::clone(&unsequenced), Arc::clone(&outbox_bell));
             let tally = Arc::clone(&tally);
             Box::new(move |committed| match committed {
                 CommitEffect::Events(world) => unsequenced.add([world]),
-                CommitEffect::Messages => outbox_bell.notify_one(),
+                CommitEffect::Messages(queue) => outbox_bell.ring([queue]),
                 CommitEffect::Counted(world, measure, count) => tally.add(world, measure, count),
             })
         });

@@ -10,6 +10,7 @@ use vestry_contract::race::race;
 use vestry_domain::code::{self, CodePurpose, MethodId};
 use vestry_domain::envelope::SecretKind;
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId};
+use vestry_domain::message::{Channel, OutboxQueue};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
@@ -477,9 +478,16 @@ async fn otp_8_only_a_keyed_hash_is_stored() {
         .unwrap()
         .unwrap()
         .code;
+    let queue = OutboxQueue::new(test.world.environment, Channel::Email);
     let jobs = tx
         .outbox()
-        .claim("thief", harness.now(), harness.now() + Seconds(1), 10)
+        .claim(
+            queue,
+            "thief",
+            harness.now(),
+            harness.now() + Seconds(1),
+            10,
+        )
         .await
         .unwrap();
     drop(tx);
@@ -546,9 +554,10 @@ async fn otp_8_the_outbox_deletes_delivered_payloads() {
     assert_eq!(harness.waiting().await, 0);
     let mut tx = harness.fake.begin().await.unwrap();
     let later = harness.now() + Seconds(86_400);
+    let queue = OutboxQueue::new(live.world.environment, Channel::Email);
     assert!(
         tx.outbox()
-            .claim("thief", later, later, 10)
+            .claim(queue, "thief", later, later, 10)
             .await
             .unwrap()
             .is_empty()

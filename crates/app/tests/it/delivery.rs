@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use vestry_app::Fault;
 use vestry_contract::fakes::FakeStore;
 use vestry_domain::ids::JobId;
-use vestry_domain::message::{LEASE, Message, OutboxJob};
+use vestry_domain::message::{Channel, LEASE, Message, OutboxJob, OutboxQueue};
 use vestry_domain::{Environment, World};
 use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
@@ -101,8 +101,8 @@ async fn an_expired_message_is_never_sent() {
 /// Delivery outcomes are recorded together. If that fails at any step, each is recorded separately, and nothing is sent twice.
 #[tokio::test]
 async fn a_failure_while_outcomes_are_recorded_loses_none() {
-    // Before it, jobs are claimed: a begin, a claim, a commit.
-    for operations in 3.. {
+    // Before it, jobs are claimed: a begin, a claim from each of the four queues, a commit.
+    for operations in 6.. {
         let harness = Harness::new().await;
         let live = harness.live().await;
         for number in 0..5 {
@@ -117,7 +117,7 @@ async fn a_failure_while_outcomes_are_recorded_loses_none() {
         assert_eq!((harness.mailer.tries(), harness.waiting().await), (5, 0));
         if !was_reached {
             assert!(
-                operations > 8,
+                operations > 11,
                 "five outcomes are recorded in one transaction"
             );
             return;
@@ -316,9 +316,10 @@ async fn t1_a_moved_payload_is_never_sent() {
     let (live, stranger) = (harness.live().await, harness.stranger().await);
     harness.login(&live, "ada@example.com").await;
     let mut tx = harness.fake.begin().await.unwrap();
+    let queue = OutboxQueue::new(Environment::Live, Channel::Email);
     let job = tx
         .outbox()
-        .claim("thief", harness.now(), harness.now() + LEASE, 1)
+        .claim(queue, "thief", harness.now(), harness.now() + LEASE, 1)
         .await
         .unwrap()
         .remove(0);

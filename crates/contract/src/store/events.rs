@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use vestry_domain::event::{EventHead, EventKind, NewEvent, Position};
 use vestry_domain::ids::{EventId, Id};
+use vestry_domain::message::{Channel, OutboxQueue};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::store::{CommitEffect, EventFilter, Placed, PositionRange, Store};
 
@@ -573,7 +574,8 @@ pub async fn a_hook_reports_what_a_commit_made_visible(store: Arc<dyn Store>) {
         let reported = reported.lock().unwrap_or_else(PoisonError::into_inner);
         reported.get(&effect).copied().unwrap_or_default()
     };
-    let events_and_messages = [CommitEffect::Events(world), CommitEffect::Messages];
+    let queue = OutboxQueue::new(world.environment, Channel::Email);
+    let events_and_messages = [CommitEffect::Events(world), CommitEffect::Messages(queue)];
     let both = || events_and_messages.map(&times);
     let events = stage.events(world, 3);
     let jobs = [stage.samples.job(world), stage.samples.job(world)];

@@ -2,22 +2,84 @@
 
 use std::sync::Arc;
 
-use vestry_domain::ids::JobId;
-use vestry_domain::message::{JobEnd, LEASE, OutboxJob};
+use vestry_domain::ids::{AppId, JobId};
+use vestry_domain::message::{
+    Channel, JobEnd, LEASE, OutboxJob, OutboxQueue, Priority, lane_of,
+};
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{Timestamp, World};
+use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::store::Store;
 
 use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
 
 impl Stage {
-    async fn claim(&self, owner: &str, now: Timestamp, limit: i64) -> Vec<OutboxJob> {
+    /// Claims from one queue after the other.
+    pub(crate) async fn claim(&self, owner: &str, now: Timestamp, limit: usize) -> Vec<OutboxJob> {
+        let mut claimed = Vec::new();
+        for queue in OutboxQueue::ALL {
+            let left = i64::try_from(limit - claimed.len()).unwrap_or(i64::MAX);
+            if left > 0 {
+                claimed.extend(self.claim_from(queue, owner, now, left).await);
+            }
+        }
+        claimed
+    }
+
+    async fn claim_from(
+        &self,
+        queue: OutboxQueue,
+        owner: &str,
+        now: Timestamp,
+        limit: i64,
+    ) -> Vec<OutboxJob> {
         let until = now + LEASE;
         in_tx!(self.store, |tx| tx
             .outbox()
-            .claim(owner, now, until, limit)
+            .claim(queue, owner, now, until, limit)
             .await)
+    }
+
+    /// Claims from the queue of an App's mail in both environments, for that App only.
+    async fn claim_of(
+        &self,
+        app: AppId,
+        owner: &str,
+        now: Timestamp,
+        limit: i64,
+    ) -> Vec<OutboxJob> {
+        let mut claimed = Vec::new();
+        for environment in Environment::ALL {
+            let queue = OutboxQueue::new(environment, Channel::Email);
+            let until = now + LEASE;
+            let jobs = in_tx!(self.store, |tx| tx
+                .outbox()
+                .claim_of(app, queue, owner, now, until, limit)
+                .await);
+            claimed.extend(jobs);
+        }
+        claimed
+    }
+
+    /// A stored job with this priority.
+    async fn urgent(&mut self, world: World, priority: Priority) -> OutboxJob {
+        let job = OutboxJob {
+            priority,
+            ..self.samples.job(world)
+        };
+        in_tx!(self.store, |tx| tx.outbox().push(&job).await);
+        job
+    }
+
+    /// A world of the same environment whose App has another lane than those of `others`.
+    async fn world_in_another_lane(&mut self, others: &[World]) -> World {
+        loop {
+            let world = World::new(self.app().await.id, others[0].environment);
+            let lane = |world: &World| lane_of(world.app_id);
+            if others.iter().all(|other| lane(other) != lane(&world)) {
+                return world;
+            }
+        }
     }
 
     async fn finish(&self, job: &OutboxJob, owner: &str, at: Timestamp) -> bool {
@@ -50,9 +112,17 @@ pub async fn a_job_comes_back_as_it_was(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let mut jobs = Vec::new();
-    for attempts in [0, 0, 0, 7, u32::MAX - 1] {
+    for (attempts, channel, priority) in [
+        (0, Channel::Email, Priority::SignIn),
+        (7, Channel::Email, Priority::Notice),
+        (u32::MAX - 1, Channel::Email, Priority::Invite),
+        (0, Channel::Sms, Priority::SignIn),
+        (0, Channel::Sms, Priority::Invite),
+    ] {
         let job = OutboxJob {
             attempts,
+            channel,
+            priority,
             ..stage.samples.job(world)
         };
         in_tx!(stage.store, |tx| tx.outbox().push(&job).await);
@@ -111,34 +181,105 @@ pub async fn jobs_of_one_app_are_claimed(store: Arc<dyn Store>) {
             jobs.push(stage.job(world).await);
         }
     }
+    // Queue by queue.
+    let place = |job: &OutboxJob| Environment::ALL.iter().position(|one| *one == job.world.environment);
+    jobs.sort_by_key(|job| (place(job), job.id));
     let now = stage.samples.tick();
     let held = stage.claim("zero", now, 1).await;
-    let until = now + LEASE;
     let (of_app, mut others): (Vec<_>, Vec<_>) = jobs
-        .iter()
+        .into_iter()
         .filter(|job| !ids(&held).contains(&job.id))
         .partition(|job| job.world.app_id == world.app_id);
-    let due = in_view!(stage.store, |view| view.outbox().apps_due(now, 10).await);
-    assert_eq!(due, [world.app_id, other.app_id]);
-    let first = in_view!(stage.store, |view| view.outbox().apps_due(now, 1).await);
-    assert_eq!(first.len(), 1);
+    let queue = OutboxQueue::new(world.environment, Channel::Email);
+    let due = async |limit| in_view!(stage.store, |view| view
+        .outbox()
+        .apps_due(queue, now, limit)
+        .await);
+    let mut apps = due(10).await;
+    apps.sort_unstable();
+    let mut expected = [world.app_id, other.app_id];
+    expected.sort_unstable();
+    assert_eq!(apps, expected);
+    assert_eq!(due(1).await.len(), 1);
     let mut claimed = Vec::new();
     for _ in 0..of_app.len() {
-        let some = in_tx!(stage.store, |tx| tx
-            .outbox()
-            .claim_of(world.app_id, "one", now, until, 2)
-            .await);
+        let some = stage.claim_of(world.app_id, "one", now, 1).await;
         assert!(some.len() <= 2);
         assert!(some.iter().all(|job| job.attempts == 1));
-        claimed.extend(ids(&some));
+        claimed.extend(some);
     }
-    assert_eq!(claimed, of_app.iter().map(|job| job.id).collect::<Vec<_>>());
-    let rest = stage.claim("two", now, 100).await;
+    claimed.sort_by_key(|job| (place(job), job.id));
+    assert_eq!(ids(&claimed), ids(&of_app));
+    let mut rest = stage.claim("two", now, 100).await;
+    rest.sort_by_key(|job| job.id);
     others.sort_by_key(|job| job.id);
-    assert_eq!(
-        ids(&rest),
-        others.iter().map(|job| job.id).collect::<Vec<_>>()
-    );
+    assert_eq!(ids(&rest), ids(&others));
+}
+
+/// PR-72: urgent jobs come first, and among equally urgent ones old ones, whatever the order in which they were added.
+pub async fn pr_72_urgent_jobs_come_first(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let mut jobs = Vec::new();
+    for priority in [Priority::Invite, Priority::Notice, Priority::SignIn] {
+        for _ in 0..3 {
+            jobs.push(stage.urgent(world, priority).await);
+        }
+    }
+    jobs.sort_by_key(|job| (job.priority, job.id));
+    let now = stage.samples.tick();
+    let mut claimed = Vec::new();
+    for _ in 0..3 {
+        let queue = OutboxQueue::new(world.environment, Channel::Email);
+        claimed.extend(stage.claim_from(queue, "one", now, 3).await);
+    }
+    assert_eq!(ids(&claimed), ids(&jobs));
+    let queue = OutboxQueue::new(world.environment, Channel::Email);
+    let [other, ..] = [stage.world_in_another_lane(&[world]).await];
+    stage.urgent(world, Priority::Invite).await;
+    stage.urgent(other, Priority::SignIn).await;
+    let now = stage.samples.tick();
+    let due = in_view!(stage.store, |view| view.outbox().apps_due(queue, now, 9).await);
+    assert_eq!(due, [other.app_id, world.app_id]);
+}
+
+/// PR-72: of sixteen jobs, at most four come from one lane while others have due ones. Otherwise they all may.
+pub async fn pr_72_a_lane_gets_a_quarter_while_others_wait(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let queue = OutboxQueue::new(world.environment, Channel::Email);
+    let mut worlds = vec![world];
+    for _ in 0..3 {
+        worlds.push(stage.world_in_another_lane(&worlds).await);
+    }
+    for _ in 0..70 {
+        stage.urgent(world, Priority::Invite).await;
+    }
+    // Added last, and less of them than of the first.
+    for other in &worlds[1..] {
+        for _ in 0..5 {
+            stage.urgent(*other, Priority::Invite).await;
+        }
+    }
+    let code = stage.urgent(worlds[3], Priority::SignIn).await;
+    let now = stage.samples.tick();
+    let mut shares = Vec::new();
+    for limit in [16, 16, 16, 4] {
+        let claimed = stage.claim_from(queue, "one", now, limit).await;
+        assert_eq!(claimed.len(), usize::try_from(limit).unwrap_or_default());
+        if shares.is_empty() {
+            assert_eq!(claimed.first().map(|job| job.id), Some(code.id));
+        }
+        let of = |world: &World| claimed.iter().filter(|job| job.world == *world).count();
+        shares.push(worlds.iter().map(of).collect::<Vec<_>>());
+    }
+    // The others have sixteen in all.
+    let expected = [[4, 4, 4, 4], [12, 1, 1, 2], [16, 0, 0, 0], [4, 0, 0, 0]];
+    assert_eq!(shares, expected);
+    stage.urgent(worlds[1], Priority::Invite).await;
+    let now = stage.samples.tick();
+    let claimed = stage.claim_from(queue, "one", now, 4).await;
+    assert_eq!(claimed.last().map(|job| job.world), Some(worlds[1]));
 }
 
 /// A job is available from its due second on, and not before.
@@ -302,6 +443,7 @@ pub async fn parallel_workers_share_the_jobs(store: Arc<dyn Store>) {
     for _ in 0..40 {
         jobs.push(stage.job(world).await.id);
     }
+    let queue = OutboxQueue::new(world.environment, Channel::Email);
     let now = stage.samples.tick();
     let taken = race((0..8).map(|number| {
         let (store, owner) = (Arc::clone(&stage.store), format!("worker {number}"));
@@ -310,7 +452,7 @@ pub async fn parallel_workers_share_the_jobs(store: Arc<dyn Store>) {
             loop {
                 let some = in_tx!(store, |tx| tx
                     .outbox()
-                    .claim(&owner, now, now + LEASE, 3)
+                    .claim(queue, &owner, now, now + LEASE, 3)
                     .await);
                 if some.is_empty() {
                     return taken;

@@ -342,10 +342,7 @@ pub async fn m_8_references_to_a_key_are_counted(store: Arc<dyn Store>) {
 /// Ends every pending message.
 async fn deliver(stage: &Stage) {
     let far = vestry_domain::Timestamp::from_unix(4_000_000_000);
-    let jobs = in_tx!(stage.store, |tx| tx
-        .outbox()
-        .claim("worker", far, far + Seconds(60), 10)
-        .await);
+    let jobs = stage.claim("worker", far, 10).await;
     let mut tx = works(stage.store.begin().await);
     for job in jobs {
         let end = vestry_domain::message::JobEnd::Delivered;

@@ -42,3 +42,14 @@ fn a_code_text_is_short() {
     let longest = otp_text(&"A".repeat(85), "+14155552671", "012345", Seconds(600));
     assert!(longest.text.is_ascii() && longest.text.len() <= 160);
 }
+
+/// PR-72: codes and links before notices, and notices before invitations. The number of a priority is stored.
+#[test]
+fn pr_72_every_kind_has_its_priority() {
+    let numbers = MessageKind::ALL.map(|kind| kind.priority().number());
+    assert_eq!(numbers, [0, 0, 2, 0, 1, 1]);
+    for priority in Priority::ALL {
+        assert_eq!(Priority::from_number(priority.number()), Some(priority));
+    }
+    assert_eq!(Priority::from_number(3), None);
+}

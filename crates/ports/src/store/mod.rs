@@ -36,6 +36,7 @@ mod webhooks;
 use vestry_domain::activity::Measure;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::{AppId, AuditChainId};
+use vestry_domain::message::OutboxQueue;
 use vestry_domain::{Environment, World};
 use vestry_port_macro::port;
 
@@ -57,7 +58,7 @@ pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
 pub use operators::{OperatorLinks, Operators};
-pub use outbox::{Captured, CapturedFilter, Outbox};
+pub use outbox::{Captured, CapturedFilter, Outbox, lane_share};
 pub use partitions::{Partition, Partitions};
 pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
@@ -154,8 +155,8 @@ pub type StoreResult<T> = Result<T, StoreError>;
 pub enum CommitEffect {
     /// Unsequenced events of this world.
     Events(World),
-    /// Messages for the outbox.
-    Messages,
+    /// Messages for this queue of the outbox.
+    Messages(OutboxQueue),
     /// A fact happened this many times; see [`Activity::note`].
     Counted(World, Measure, u64),
 }

@@ -1,32 +1,47 @@
 //! Messages waiting for delivery, and messages captured by the test environment.
 
 use vestry_domain::ids::{AppId, JobId, MessageId};
-use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob};
+use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob, OutboxQueue};
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
 use super::StoreResult;
+
+/// The most jobs that a claim with this limit takes from one lane while others have due jobs.
+pub fn lane_share(limit: i64) -> i64 {
+    (limit / 4).max(1)
+}
 
 /// Jobs of the outbox. Delivery is at least once: if a worker dies after the transport accepted a message, it is sent again.
 #[port]
 pub trait Outbox: Send {
     /// Adds a job, in the transaction that it belongs to.
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()>;
-    /// Claims up to `limit` due jobs without a lease, oldest first, counts the attempt and leases them to `owner` until `lease_until`. Two
+    /// Claims up to `limit` due jobs of a queue without a lease, counts the attempt and leases them to `owner` until `lease_until`. Two
     /// workers never get the same job. A job past its `deliver_before` is returned too, so that it can be ended as expired.
+    ///
+    /// Urgent jobs come first, then old ones, but at most a quarter of the limit comes from one lane while other lanes have due jobs
+    /// ([`vestry_domain::message::lane_of`]).
     async fn claim(
         &mut self,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>>;
-    /// Up to `limit` Apps that have such jobs, those whose jobs have waited longest first.
-    async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>>;
+    /// Up to `limit` Apps that have such jobs, those with the most urgent ones first, then those whose jobs have waited longest.
+    async fn apps_due(
+        &mut self,
+        queue: OutboxQueue,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<AppId>>;
     /// [`Outbox::claim`] for a single App, for when Apps are distributed over several servers.
     async fn claim_of(
         &mut self,
         app: AppId,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,

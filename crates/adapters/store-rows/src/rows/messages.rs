@@ -3,7 +3,7 @@
 use diesel::prelude::{Insertable, Queryable, QueryableByName, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
-use vestry_domain::message::{CapturedMessage, OutboxJob, compared_recipient};
+use vestry_domain::message::{CapturedMessage, OutboxJob, Priority, compared_recipient, lane_of};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Table, to_json};
@@ -17,6 +17,8 @@ pub struct OutboxRow {
     environment: String,
     id: String,
     channel: String,
+    priority: i64,
+    lane: i64,
     payload_key_version: i64,
     payload: Vec<u8>,
     not_before: i64,
@@ -33,6 +35,8 @@ impl From<&OutboxJob> for OutboxRow {
             environment: job.world.environment.to_string(),
             id: job.id.to_string(),
             channel: job.channel.as_str().to_owned(),
+            priority: job.priority.number().into(),
+            lane: lane_of(job.world.app_id).into(),
             payload_key_version: job.payload.key_version.into(),
             payload: job.payload.bytes.clone(),
             not_before: job.not_before.unix(),
@@ -53,6 +57,10 @@ impl TryFrom<OutboxRow> for OutboxJob {
             id: table.parse("id", &row.id)?,
             world: table.world(&row.app_id, &row.environment)?,
             channel: table.parse("channel", &row.channel)?,
+            priority: u8::try_from(row.priority)
+                .ok()
+                .and_then(Priority::from_number)
+                .ok_or_else(|| table.corrupt("priority"))?,
             payload: Sealed {
                 key_version: table.small("payload_key_version", row.payload_key_version)?,
                 bytes: row.payload,

@@ -12,6 +12,7 @@ mod deletion;
 mod events;
 mod limiter;
 mod migrations;
+mod outbox;
 mod places;
 mod plans;
 mod postgres;

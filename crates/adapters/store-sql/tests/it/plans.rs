@@ -125,6 +125,10 @@ fn plan(conn: &mut SqliteConnection, text: &str) -> Vec<String> {
 const SMALL: &[&str] = &[
     "__diesel_schema_migrations",
     "api_key_uses",
+    // The numbers of lanes and priorities, and the few jobs found in each.
+    "due",
+    "lanes",
+    "priorities",
     "management_keys",
     "operator_links",
     "operators",
@@ -189,6 +193,10 @@ const ALLOWED: &[(&str, &str)] = &[
     (
         "SELECT COUNT(*) FROM `outbox` WHERE (`outbox`.`ended_at` IS NULL)",
         "counts pending rows",
+    ),
+    (
+        "GROUP BY `outbox`.`app_id`",
+        "finds the Apps with due jobs, for databases with several servers",
     ),
     (
         "SELECT DISTINCT `audit_entries`.`chain`",
@@ -322,7 +330,7 @@ async fn index_statistics_follow_from_the_columns() {
         // Unique by type and address.
         ("sqlite_autoindex_wallets_2", "1000000 250000 62500 15625 1"),
         // A partial index.
-        ("outbox_due_at_id_idx", "100000 10 1"),
+        ("outbox_ended_at_idx", "100000 10"),
     ] {
         assert_eq!(said_of(index), said, "{index}");
     }

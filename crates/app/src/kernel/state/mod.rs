@@ -13,6 +13,7 @@ pub(crate) mod failure_log;
 pub(crate) mod key_uses;
 pub(crate) mod last_seen;
 pub(crate) mod memory;
+pub(crate) mod outbox_bell;
 pub(crate) mod outbox_outcomes;
 pub(crate) mod reads;
 pub(crate) mod refusal_log;

@@ -1,10 +1,16 @@
 //! Pending messages, and captured ones.
 
+use std::collections::HashMap;
+
 use vestry_domain::ids::{AppId, JobId};
-use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob, compared_recipient};
+use vestry_domain::message::{
+    CapturedMessage, JobEnd, OutboxJob, OutboxQueue, Priority, compared_recipient, lane_of,
+};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{Captured, CapturedFilter, CommitEffect, Outbox, StoreResult};
+use vestry_ports::store::{
+    Captured, CapturedFilter, CommitEffect, Outbox, StoreResult, lane_share,
+};
 
 use super::Work;
 use super::state::{Lease, OutboxRow, State, add, at_most, remove, remove_few};
@@ -27,7 +33,7 @@ impl State {
         rows.find(|row| row.job.world == world && row.job.id == id && row.is_held_by(owner))
     }
 
-    /// Leases the matching free jobs, oldest first.
+    /// Leases the matching free jobs: one share of each lane before the next share of any, and urgent ones before old ones.
     fn lease(
         &mut self,
         owner: &str,
@@ -36,12 +42,25 @@ impl State {
         limit: i64,
         is_wanted: impl Fn(&OutboxJob) -> bool,
     ) -> Vec<OutboxJob> {
+        let order = |job: &OutboxJob| (job.priority, job.not_before, job.id);
         let rows = self.jobs.iter_mut();
         let mut free: Vec<_> = rows
             .filter(|row| row.is_free(now) && is_wanted(&row.job))
             .collect();
-        free.sort_by_key(|row| row.job.id);
-        let leased = free.into_iter().take(at_most(limit)).map(|row| {
+        free.sort_by_key(|row| order(&row.job));
+        let mut of_lanes: HashMap<u8, i64> = HashMap::new();
+        let mut in_rounds: Vec<_> = free
+            .into_iter()
+            .map(|row| {
+                let before = of_lanes.entry(lane_of(row.job.world.app_id)).or_default();
+                let round = *before / lane_share(limit);
+                *before += 1;
+                (round, row)
+            })
+            .collect();
+        // A stable sort.
+        in_rounds.sort_by_key(|(round, _)| *round);
+        let leased = in_rounds.into_iter().take(at_most(limit)).map(|(_, row)| {
             row.job.attempts = row.job.attempts.saturating_add(1);
             row.lease = Some(Lease {
                 owner: owner.to_owned(),
@@ -49,14 +68,16 @@ impl State {
             });
             row.job.clone()
         });
-        leased.collect()
+        let mut leased: Vec<_> = leased.collect();
+        leased.sort_by_key(order);
+        leased
     }
 }
 
 #[port]
 impl Outbox for Work {
     async fn push(&mut self, job: &OutboxJob) -> StoreResult<()> {
-        self.effects.insert(CommitEffect::Messages);
+        self.effects.insert(CommitEffect::Messages(job.queue()));
         self.writing(|state| {
             let row = OutboxRow {
                 job: job.clone(),
@@ -71,40 +92,48 @@ impl Outbox for Work {
 
     async fn claim(
         &mut self,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        self.writing(|state| Ok(state.lease(owner, now, lease_until, limit, |_job| true)))
+        let is_in_it = |job: &OutboxJob| job.queue() == queue;
+        self.writing(|state| Ok(state.lease(owner, now, lease_until, limit, is_in_it)))
     }
 
-    async fn apps_due(&mut self, now: Timestamp, limit: i64) -> StoreResult<Vec<AppId>> {
+    async fn apps_due(
+        &mut self,
+        queue: OutboxQueue,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<AppId>> {
         self.reading(|state| {
             let rows = state.jobs.iter();
-            let mut free: Vec<_> = rows.filter(|row| row.is_free(now)).collect();
-            free.sort_by_key(|row| row.job.not_before);
-            let mut apps: Vec<AppId> = Vec::new();
-            for row in free {
-                let app = row.job.world.app_id;
-                if !apps.contains(&app) {
-                    apps.push(app);
-                }
+            let free = rows.filter(|row| row.is_free(now) && row.job.queue() == queue);
+            let mut firsts: HashMap<AppId, (Priority, Timestamp)> = HashMap::new();
+            for OutboxRow { job, .. } in free {
+                let first = firsts.entry(job.world.app_id);
+                let first = first.or_insert((job.priority, job.not_before));
+                *first = (first.0.min(job.priority), first.1.min(job.not_before));
             }
+            let mut apps: Vec<_> = firsts.into_iter().collect();
+            apps.sort_by_key(|(_, first)| *first);
             apps.truncate(at_most(limit));
-            apps
+            apps.into_iter().map(|(app, _)| app).collect()
         })
     }
 
     async fn claim_of(
         &mut self,
         app: AppId,
+        queue: OutboxQueue,
         owner: &str,
         now: Timestamp,
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        let is_of_it = |job: &OutboxJob| job.world.app_id == app;
+        let is_of_it = |job: &OutboxJob| job.world.app_id == app && job.queue() == queue;
         self.writing(|state| Ok(state.lease(owner, now, lease_until, limit, is_of_it)))
     }
 
