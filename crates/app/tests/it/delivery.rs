@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 use vestry_app::Fault;
@@ -354,4 +355,61 @@ async fn an_unreachable_outbox_is_a_fault() {
     harness.fake.set_unavailable(true);
     let outcome = harness.service.deliver_due("worker").await;
     assert!(matches!(outcome, Err(Fault::Unavailable(_))), "{outcome:?}");
+}
+
+/// A mail transport that never answers, and counts its mails.
+#[derive(Default)]
+struct Hanging(AtomicUsize);
+
+#[port]
+impl Mailer for Hanging {
+    async fn send(&self, _id: JobId, _message: &Message) -> Result<(), SendError> {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        std::future::pending().await
+    }
+
+    async fn probe(&self) -> Result<(), SendError> {
+        std::future::pending().await
+    }
+}
+
+/// PR-75: a mail transport that hangs holds its 64 slots and no more. Text messages and test environments are not delayed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pr_75_a_hanging_mail_transport_holds_64_slots() {
+    let mailer = Arc::new(Hanging::default());
+    let harness = Harness::with_mail(mailer.clone()).await;
+    let (live, test) = (harness.live().await, harness.test().await);
+    for number in 0..70 {
+        let address = format!("u{number}@example.com");
+        harness.login(&live, &address).await;
+    }
+    let worker = tokio::spawn({
+        let service = Arc::clone(&harness.service);
+        async move { service.run_outbox(std::future::pending()).await }
+    });
+    until(|| mailer.0.load(Ordering::SeqCst) == 64).await;
+    harness.text(&live, "+14153002000").await;
+    until(|| harness.sms.sent().len() == 1).await;
+    harness.login(&test, "ada@example.com").await;
+    let captured = async {
+        while harness.waiting().await > 70 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, captured).await.unwrap();
+    assert_eq!(mailer.0.load(Ordering::SeqCst), 64);
+    worker.abort();
+}
+
+/// How long a test waits for something that happens in the background.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+async fn until(is_so: impl Fn() -> bool) {
+    let look = async {
+        let mut look = tokio::time::interval(Duration::from_millis(5));
+        while !is_so() {
+            look.tick().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, look).await.unwrap();
 }
