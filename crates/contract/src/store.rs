@@ -572,6 +572,7 @@ macro_rules! store_suite {
                 an_unclaimed_job_cannot_be_ended
                 a_finished_job_is_over
                 a_job_is_given_back
+                pr_71_a_job_that_was_not_begun_loses_no_attempt
                 jobs_stay_in_their_world
                 parallel_workers_share_the_jobs
                 parallel_ends_count_once

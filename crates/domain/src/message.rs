@@ -429,7 +429,7 @@ pub enum JobEnd {
 
 impl JobEnd {
     /// All ends.
-    pub const ALL: &'static [Self] = &[Self::Delivered, Self::Refused, Self::Expired];
+    pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Expired];
 
     /// The stored name.
     pub const fn as_str(self) -> &'static str {

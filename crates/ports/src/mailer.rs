@@ -7,7 +7,10 @@ use vestry_port_macro::port;
 /// The reason that a message was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    /// A retry may succeed: no connection, a timeout, an SMTP 4xx.
+    /// The transport works, but postponed this recipient: an SMTP 4xx to it. A retry may succeed.
+    #[error("the mail transport postponed the recipient")]
+    Postponed(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// A retry may succeed: no connection, a timeout, any other SMTP 4xx.
     #[error("the mail transport failed temporarily")]
     Transient(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A retry cannot succeed: an SMTP 5xx, or an address that the transport does not support.

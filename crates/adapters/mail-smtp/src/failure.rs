@@ -120,10 +120,22 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Whether only the recipient must wait. With 421 the server closes the connection, whatever it replies to (RFC 5321, section 3.8).
+    fn is_postponement(&self) -> bool {
+        match self {
+            Self::Refused { step, reply } => *step == Step::Recipient && reply.code != 421,
+            _ => false,
+        }
+    }
+}
+
 impl From<Failure> for SendError {
     fn from(failure: Failure) -> Self {
         if failure.is_permanent() {
             Self::Permanent(Box::new(failure))
+        } else if failure.is_postponement() {
+            Self::Postponed(Box::new(failure))
         } else {
             Self::Transient(Box::new(failure))
         }

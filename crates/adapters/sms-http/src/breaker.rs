@@ -8,8 +8,8 @@ use tokio::time::Instant;
 pub(crate) const FAILURES: u32 = 10;
 /// The first pause.
 const SHORTEST: Duration = Duration::from_secs(2);
-/// The longest pause.
-const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause: shorter than the interval at which the outbox tries a failing transport (PR-74).
+const MAX_PAUSE: Duration = Duration::from_secs(4);
 /// A trial without a reported outcome expires after this time; a call is shorter.
 const TRIAL: Duration = Duration::from_secs(60);
 

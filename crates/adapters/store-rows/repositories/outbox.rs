@@ -233,6 +233,20 @@ impl Outbox for Unit {
         Ok(self.done(updated)? == 1)
     }
 
+    async fn give_back(&mut self, world: &World, id: JobId, owner: &str) -> StoreResult<bool> {
+        let held = in_world!(outbox, world)
+            .filter(outbox::id.eq(id.to_string()))
+            .filter(outbox::lease_owner.eq(owner))
+            .filter(outbox::ended_at.is_null());
+        let update = diesel::update(held).set((
+            outbox::attempts.eq(outbox::attempts - 1),
+            outbox::due_at.eq(outbox::not_before),
+            outbox::lease_owner.eq(None::<String>),
+        ));
+        let updated = Prepared(update).execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
     async fn waiting(&mut self) -> StoreResult<i64> {
         let query = outbox::table.filter(outbox::ended_at.is_null()).count();
         let found = query.get_result(self.reading()?).await;

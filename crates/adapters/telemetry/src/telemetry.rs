@@ -135,7 +135,7 @@ impl Telemetry {
                 ("outbox_ended", "Messages that left the outbox"),
                 pairs(
                     ("channel", &Channel::ALL, Channel::as_str),
-                    ("end", JobEnd::ALL, JobEnd::as_str),
+                    ("end", &JobEnd::ALL, JobEnd::as_str),
                 ),
             ),
             outbox_waiting: gauges(

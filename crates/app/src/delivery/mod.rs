@@ -3,5 +3,6 @@
 pub mod events;
 pub mod outbox;
 pub(crate) mod outbox_message;
+pub mod outbox_numbers;
 pub mod test_messages;
 pub mod webhooks;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Instant, MissedTickBehavior};
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
@@ -85,6 +85,8 @@ enum Outcome {
     Captured(Box<Secret<Message>>),
     /// To be retried, no earlier than the provider asked for, if it did.
     Again(Option<Seconds>),
+    /// Not attempted.
+    Back,
 }
 
 impl Service {
@@ -100,7 +102,9 @@ impl Service {
         let mut second = tokio::time::interval(LOOK_EVERY);
         second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let wanted = self.outbox_bell.take(|queue| in_flight.room(queue));
+            let wanted = self
+                .outbox_bell
+                .take(|queue| self.room_of(queue, in_flight.room(queue)));
             if !wanted.is_empty() {
                 // Keep driving the jobs in flight: one of them may hold the connection that the claim waits for.
                 let mut taking = std::pin::pin!(self.take(&owner, &wanted));
@@ -134,6 +138,14 @@ impl Service {
             }
         }
         while under_way.next().await.is_some() {}
+    }
+
+    /// Returns how many jobs may be claimed from a queue, of those for which there is room. A transport that fails gets one now and then.
+    fn room_of(&self, queue: OutboxQueue, room: i64) -> i64 {
+        match queue.environment {
+            Environment::Test => room,
+            Environment::Live => self.breakers.room(queue.channel, room, Instant::now()),
+        }
     }
 
     /// Claims jobs from these queues, as many as there is room for.
@@ -235,7 +247,8 @@ impl Service {
     /// # Errors
     /// The outbox could not be read. Claimed jobs become due again when their lease expires.
     pub async fn deliver_due(&self, owner: &str) -> Result<usize, Fault> {
-        let wanted = OutboxQueue::ALL.map(|queue| (queue, BATCH));
+        let rooms = OutboxQueue::ALL.map(|queue| (queue, self.room_of(queue, BATCH)));
+        let wanted: Vec<_> = rooms.into_iter().filter(|(_, room)| *room > 0).collect();
         let claimed = retried(|| self.claim(owner, &wanted)).await?;
         let jobs: Vec<_> = claimed.into_iter().flat_map(|claimed| claimed.jobs).collect();
         let taken = jobs.len();
@@ -282,8 +295,18 @@ impl Service {
             event: self.event_of(&job, &outcome),
             ending: self.ending(&job, outcome),
         };
+        let is_capture = matches!(note.ending, Ending::Captured(_));
+        let end = note.ending.end();
         match self.batched(&self.outbox_outcomes, note).await {
-            Some(Ok(true)) => self.captured_bell.notify_waiters(),
+            Some(Ok(true)) => {
+                if let Some(end) = end.filter(|_| !is_decoy(&job)) {
+                    self.outbox_counts.ended(job.channel, end);
+                }
+                if is_capture {
+                    self.captured_bell.notify_waiters();
+                }
+            }
+            // The new holder of the lease records the outcome.
             Some(Ok(false)) => {}
             // If recording fails, the message is sent again when the lease expires.
             None => {
@@ -305,6 +328,7 @@ impl Service {
                 message: message.expose().clone(),
                 created_at: now,
             })),
+            Outcome::Back => Ending::Back,
             Outcome::Again(asked) => {
                 Ending::Again(now + self.wait(job.attempts).max(asked.unwrap_or_default()))
             }
@@ -320,7 +344,7 @@ impl Service {
             Outcome::End(JobEnd::Delivered, kind) => Fact::message_sent(job.channel, (*kind)?),
             Outcome::End(end, kind) => Fact::message_failed(job.channel, *kind, *end),
             Outcome::Captured(message) => Fact::message_sent(job.channel, message.expose().kind),
-            Outcome::Again(_) => return None,
+            Outcome::Again(_) | Outcome::Back => return None,
         };
         Some(self.new_event(&Principal::system().at(job.world), &fact))
     }
@@ -361,15 +385,26 @@ impl Service {
     }
 
     async fn send(&self, job: &OutboxJob, message: &Message) -> Result<Outcome, Fault> {
-        let delivered = Outcome::End(JobEnd::Delivered, Some(message.kind));
+        if !self.breakers.admit(job.channel, Instant::now()) {
+            return Ok(Outcome::Back);
+        }
+        let delivered = || {
+            self.breakers.succeeded(job.channel);
+            Outcome::End(JobEnd::Delivered, Some(message.kind))
+        };
+        let failed = |error: &dyn Display, retry_after| {
+            self.breakers.failed(job.channel, Instant::now());
+            again(job, error, retry_after)
+        };
         // Log errors without their causes, because servers repeat the recipient in their replies.
         match job.channel {
             Channel::Email => {
                 let mailer = self.ports.mailer.as_ref();
                 let mailer = mailer.ok_or(Fault::NoTransport("mail"))?;
                 Ok(match mailer.send(job.id, message).await {
-                    Ok(()) => delivered,
-                    Err(error @ SendError::Transient(_)) => again(job, &error, None),
+                    Ok(()) => delivered(),
+                    Err(error @ SendError::Transient(_)) => failed(&error, None),
+                    Err(error @ SendError::Postponed(_)) => again(job, &error, None),
                     Err(error @ SendError::Permanent(_)) => refused(job, message.kind, &error),
                 })
             }
@@ -377,9 +412,9 @@ impl Service {
                 let sms = self.ports.sms.as_ref();
                 let sms = sms.ok_or(Fault::NoTransport("SMS"))?;
                 Ok(match sms.send(job.id, message).await {
-                    Ok(()) => delivered,
+                    Ok(()) => delivered(),
                     Err(error @ SmsError::Transient { retry_after, .. }) => {
-                        again(job, &error, retry_after)
+                        failed(&error, retry_after)
                     }
                     Err(error @ SmsError::Permanent(_)) => refused(job, message.kind, &error),
                 })

@@ -36,12 +36,14 @@ use crate::kernel::state::key_uses::KeyUses;
 use crate::kernel::state::last_seen::Touches;
 use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
 use crate::kernel::state::outbox_bell::OutboxBell;
+use crate::kernel::state::outbox_counts::OutboxCounts;
 use crate::kernel::state::outbox_outcomes::OutboxOutcomes;
 use crate::kernel::state::reads::{
     BatchedReads, Kind, PresentedSessions, WalletsToUse, WholeUsers,
 };
 use crate::kernel::state::refusal_log::RefusalLog;
 use crate::kernel::state::tally::Tally;
+use crate::kernel::state::transport_breakers::TransportBreakers;
 use crate::kernel::state::waiting_room::WaitingRoom;
 
 /// Time limit for a batched query. A query that hangs must not block every caller.
@@ -129,6 +131,8 @@ pub struct Service {
     pub(crate) signing_keys: SigningKeys,
     /// Rung when this process commits messages to the outbox.
     pub(crate) outbox_bell: Arc<OutboxBell>,
+    pub(crate) outbox_counts: OutboxCounts,
+    pub(crate) breakers: TransportBreakers,
     /// Notified when a message is captured.
     pub(crate) captured_bell: Notify,
     /// The calls waiting for a captured message.
@@ -202,6 +206,8 @@ impl Service {
             seen_management_keys: SeenKeys::default(),
             signing_keys: SigningKeys::default(),
             outbox_bell,
+            outbox_counts: OutboxCounts::default(),
+            breakers: TransportBreakers::default(),
             captured_bell: Notify::new(),
             captured_room: WaitingRoom::without_limit_per_key(),
             test_clocks: TestClocks::default(),

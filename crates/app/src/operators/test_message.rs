@@ -88,7 +88,7 @@ impl Service {
             Err(error) => TestMessage::failed(
                 &causes(&error),
                 match error {
-                    SendError::Transient(_) => {
+                    SendError::Transient(_) | SendError::Postponed(_) => {
                         "Check the user, the password and the host in mail.smtp.url, and whether this server reaches it."
                     }
                     SendError::Permanent(_) => {

@@ -9,7 +9,8 @@ use tokio::sync::oneshot;
 use vestry_app::Fault;
 use vestry_contract::fakes::FakeStore;
 use vestry_domain::ids::JobId;
-use vestry_domain::message::{Channel, LEASE, Message, OutboxJob, OutboxQueue};
+use vestry_domain::message::{Channel, JobEnd, LEASE, Message, OutboxJob, OutboxQueue};
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, World};
 use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
@@ -412,4 +413,86 @@ async fn until(is_so: impl Fn() -> bool) {
         }
     };
     tokio::time::timeout(PATIENCE, look).await.unwrap();
+}
+
+/// Moves the time of the breakers, which is not the harness's.
+async fn pass_real(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+/// How many waiting live mails have had no attempt.
+async fn unattempted(harness: &Harness) -> usize {
+    let queue = OutboxQueue::new(Environment::Live, Channel::Email);
+    let far = harness.now() + Seconds(60);
+    let mut tx = harness.fake.begin().await.unwrap();
+    let jobs = tx.outbox().claim(queue, "test", far, far, 1_000).await;
+    // The transaction is dropped.
+    let jobs = jobs.unwrap().into_iter();
+    jobs.filter(|job| job.attempts == 1).count()
+}
+
+/// PR-74: after ten failures in a row a transport gets one job every five seconds until one succeeds. The other jobs lose no attempt, and
+/// other transports and test environments are not affected.
+#[tokio::test]
+async fn pr_74_a_failing_transport_gets_one_job_every_five_seconds() {
+    let harness = Harness::new().await;
+    let (live, test) = (harness.live().await, harness.test().await);
+    harness.mailer.fail_for_now(12);
+    for number in 0..30 {
+        harness.login(&live, &format!("u{number}@example.com")).await;
+    }
+    assert!(!harness.service.outbox_numbers().email.is_failing);
+    assert_eq!(harness.deliver_once().await, 16);
+    assert_eq!(harness.mailer.tries(), 10);
+    assert_eq!(unattempted(&harness).await, 20);
+    let numbers = harness.service.outbox_numbers();
+    assert!(numbers.email.is_failing && !numbers.sms.is_failing);
+    assert_eq!(harness.deliver_once().await, 0);
+    // Only mail waits.
+    harness.text(&live, "+14153002000").await;
+    harness.login(&test, "ada@example.com").await;
+    assert_eq!(harness.deliver_once().await, 2);
+    assert_eq!(harness.sms.sent().len(), 1);
+    for tries in [11, 12, 13] {
+        pass_real(Duration::from_secs(4)).await;
+        assert_eq!(harness.deliver_once().await, 0);
+        pass_real(Duration::from_secs(1)).await;
+        assert_eq!(harness.deliver_once().await, 1);
+        assert_eq!(harness.mailer.tries(), tries);
+        assert_eq!(unattempted(&harness).await, 30 - tries);
+    }
+    // The last one succeeded.
+    assert_eq!(harness.mailer.sent().len(), 1);
+    assert!(!harness.service.outbox_numbers().email.is_failing);
+    assert_eq!(harness.deliver_once().await, 16);
+    assert_eq!(harness.deliver_once().await, 1);
+    assert_eq!(harness.mailer.sent().len(), 18);
+}
+
+/// PR-74: recipients that are refused, or asked to wait, do not count as failures of the transport.
+#[tokio::test]
+async fn pr_74_refused_recipients_do_not_count() {
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    for refuses in [true, false] {
+        if refuses {
+            harness.mailer.refuse();
+        } else {
+            harness.mailer.postpone();
+        }
+        for number in 0..12 {
+            let address = format!("{refuses}{number}@example.com");
+            harness.login(&live, &address).await;
+        }
+        assert_eq!(harness.deliver_once().await, 12);
+        assert!(!harness.service.outbox_numbers().email.is_failing);
+    }
+    harness.mailer.take();
+    harness.login(&live, "ada@example.com").await;
+    assert_eq!(harness.deliver_once().await, 1);
+    let numbers = harness.service.outbox_numbers();
+    assert_eq!(numbers.email.ended(JobEnd::Refused), 12);
+    assert_eq!(numbers.email.ended(JobEnd::Delivered), 1);
 }

@@ -25,6 +25,7 @@ enum Behaviour {
     #[default]
     Takes,
     FailsForNow(usize),
+    Postpones,
     Refuses,
 }
 
@@ -32,6 +33,11 @@ impl FakeMailer {
     /// Makes the next mails fail with [`SendError::Transient`]; later ones are accepted.
     pub fn fail_for_now(&self, times: usize) {
         lock(&self.0).behaviour = Behaviour::FailsForNow(times);
+    }
+
+    /// Makes every further mail fail with [`SendError::Postponed`].
+    pub fn postpone(&self) {
+        lock(&self.0).behaviour = Behaviour::Postpones;
     }
 
     /// Makes every further mail fail with [`SendError::Permanent`].
@@ -62,6 +68,7 @@ impl Post {
         self.behaviour = match met {
             Behaviour::FailsForNow(times) if times > 1 => Behaviour::FailsForNow(times - 1),
             Behaviour::FailsForNow(_) | Behaviour::Takes => Behaviour::Takes,
+            Behaviour::Postpones => Behaviour::Postpones,
             Behaviour::Refuses => Behaviour::Refuses,
         };
         self.tries += 1;
@@ -77,6 +84,7 @@ impl Mailer for FakeMailer {
             Behaviour::FailsForNow(times) if times > 0 => Err(SendError::Transient(
                 "transient failure set by the test".into(),
             )),
+            Behaviour::Postpones => Err(SendError::Postponed("postponed by the test".into())),
             Behaviour::Refuses => Err(SendError::Permanent(
                 "permanent failure set by the test".into(),
             )),
@@ -92,7 +100,10 @@ impl Mailer for FakeMailer {
             Behaviour::FailsForNow(times) if times > 0 => Err(SendError::Transient(
                 "transient failure set by the test".into(),
             )),
-            Behaviour::FailsForNow(_) | Behaviour::Takes | Behaviour::Refuses => Ok(()),
+            Behaviour::FailsForNow(_)
+            | Behaviour::Takes
+            | Behaviour::Postpones
+            | Behaviour::Refuses => Ok(()),
         }
     }
 }

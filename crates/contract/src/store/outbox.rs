@@ -406,6 +406,32 @@ pub async fn a_job_is_given_back(store: Arc<dyn Store>) {
     );
 }
 
+/// PR-71, PR-74: a job that was not attempted is due again at once, for any worker, and the attempt is not counted. Only its holder can give
+/// it back, once.
+pub async fn pr_71_a_job_that_was_not_begun_loses_no_attempt(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let stranger = stage.strangers(world).await[0];
+    let job = stage.job(world).await;
+    let now = stage.samples.tick();
+    assert_eq!(stage.claim("one", now, 10).await.len(), 1);
+    let give_back = async |world: &World, owner: &str| {
+        in_tx!(stage.store, |tx| tx
+            .outbox()
+            .give_back(world, job.id, owner)
+            .await)
+    };
+    assert!(!give_back(&world, "two").await);
+    assert!(!give_back(&stranger, "one").await);
+    assert!(give_back(&world, "one").await);
+    assert!(!give_back(&world, "one").await);
+    assert!(!stage.finish(&job, "one", now).await);
+    let expected = OutboxJob { attempts: 1, ..job.clone() };
+    assert_eq!(stage.claim("two", now, 10).await, [expected]);
+    assert!(stage.finish(&job, "two", now).await);
+    assert!(!give_back(&world, "two").await);
+}
+
 /// A job is ended and returned only in its own world; the same id may be pending in several (I11).
 pub async fn jobs_stay_in_their_world(store: Arc<dyn Store>) {
     let mut stage = Stage::new(store);

@@ -64,6 +64,8 @@ pub trait Outbox: Send {
         owner: &str,
         at: Timestamp,
     ) -> StoreResult<bool>;
+    /// Releases a job that was not attempted: it is due again, and the attempt is not counted. `false` if the lease was lost.
+    async fn give_back(&mut self, world: &World, id: JobId, owner: &str) -> StoreResult<bool>;
     /// Number of jobs of all worlds that have not ended: for metrics, and for tests that wait for an empty outbox.
     async fn waiting(&mut self) -> StoreResult<i64>;
     /// Deletes jobs that ended before the given time; returns how many.

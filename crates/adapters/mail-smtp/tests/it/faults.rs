@@ -7,7 +7,7 @@ use vestry_mail_smtp::{Settings, Timeouts};
 use vestry_ports::mailer::Mailer;
 
 use crate::smtp_server::{self, Behaviour, Received};
-use crate::{job, mailer, passcode, permanent, settings, transient, with_password};
+use crate::{job, mailer, passcode, permanent, postponed, settings, transient, with_password};
 
 /// What may be sent unencrypted to an unverified server.
 const BEFORE_TLS: &str = "EHLO mail.example\r\nSTARTTLS\r\n";
@@ -69,7 +69,7 @@ async fn f3_a_reply_injected_before_tls_is_not_accepted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn f3_a_4xx_is_transient() {
+async fn f3_a_4xx_is_transient_and_a_recipient_is_postponed() {
     for reply in [
         "421 4.3.2 going down, <{argument}>",
         "451 4.7.1 later, <{argument}>",
@@ -78,7 +78,12 @@ async fn f3_a_4xx_is_transient() {
             let Some(error) = refused(command, reply).await else {
                 return;
             };
-            transient(error);
+            // PR-74: a recipient that is asked to wait says nothing about the transport.
+            if command == "RCPT" && reply.starts_with("451") {
+                postponed(error);
+            } else {
+                transient(error);
+            }
         }
     }
 }

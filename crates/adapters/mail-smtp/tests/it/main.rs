@@ -69,6 +69,15 @@ fn transient(result: Result<(), SendError>) -> String {
     }
 }
 
+/// Returns the text of an error that must postpone a recipient.
+#[track_caller]
+fn postponed(result: Result<(), SendError>) -> String {
+    match result {
+        Err(error @ SendError::Postponed(_)) => discreet(&error),
+        other => panic!("expected a postponed recipient, got {other:?}"),
+    }
+}
+
 /// Returns the text of an error that must be permanent.
 #[track_caller]
 fn permanent(result: Result<(), SendError>) -> String {

@@ -31,7 +31,7 @@ async fn f4_one_trial_at_a_time_and_longer_pauses_while_it_fails() {
     for _ in 0..FAILURES + 5 {
         breaker.failed(now);
     }
-    for pause in [2, 4, 8, 16, 30, 30] {
+    for pause in [2, 4, 4] {
         assert_eq!(
             breaker.admit(now),
             Err(seconds(pause)),
@@ -42,7 +42,7 @@ async fn f4_one_trial_at_a_time_and_longer_pauses_while_it_fails() {
         assert_eq!(breaker.admit(now), Err(seconds(2)), "one at a time");
         breaker.failed(now);
     }
-    now += seconds(30);
+    now += seconds(4);
     assert_eq!(breaker.admit(now), Ok(()));
     breaker.succeeded();
     for _ in 0..100 {

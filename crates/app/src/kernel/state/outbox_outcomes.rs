@@ -33,6 +33,19 @@ pub(crate) enum Ending {
     Captured(Box<CapturedMessage>),
     /// Retry at this time.
     Again(Timestamp),
+    /// Not attempted.
+    Back,
+}
+
+impl Ending {
+    /// How the job ended, if it did.
+    pub(crate) const fn end(&self) -> Option<JobEnd> {
+        match self {
+            Self::End(end) => Some(*end),
+            Self::Captured(_) => Some(JobEnd::Delivered),
+            Self::Again(_) | Self::Back => None,
+        }
+    }
 }
 
 /// The writer of outcomes.
@@ -49,29 +62,29 @@ impl OutboxOutcomes {
         }
     }
 
-    /// Writes all outcomes or none. Returns for each whether a message was captured.
+    /// Writes all outcomes or none. Returns for each whether it was written: the lease may have been lost.
     async fn write(&self, notes: &[JobOutcome]) -> Result<Vec<bool>, Fault> {
         let now = self.clock.machine();
         let mut tx = self.store.begin().await?;
-        let mut captured = Vec::with_capacity(notes.len());
+        let mut written = Vec::with_capacity(notes.len());
         let mut events = Vec::new();
         for note in notes {
             let is_held = write_one(&mut *tx, note, now).await?;
             events.extend(note.event.as_ref().filter(|_| is_held).cloned());
-            captured.push(is_held && matches!(note.ending, Ending::Captured(_)));
+            written.push(is_held);
         }
         let wanted = wanted(&mut *tx, events).await?;
         if !wanted.is_empty() {
             tx.events().append(&wanted).await?;
         }
         tx.commit().await?;
-        Ok(captured)
+        Ok(written)
     }
 }
 
 impl Batch for OutboxOutcomes {
     type Asked = JobOutcome;
-    /// Returns whether a message was captured.
+    /// Returns whether the outcome was written.
     type Answer = Result<bool, Fault>;
     type Memory = ();
 
@@ -82,15 +95,15 @@ impl Batch for OutboxOutcomes {
     }
 
     async fn serve(&self, notes: Vec<JobOutcome>, (): &mut ()) -> Vec<Self::Answer> {
-        if let Ok(captured) = retried(|| self.write(&notes)).await {
-            return captured.into_iter().map(Ok).collect();
+        if let Ok(written) = retried(|| self.write(&notes)).await {
+            return written.into_iter().map(Ok).collect();
         }
         // Write them one by one, so that one failure does not block the others.
         let mut outcomes = Vec::with_capacity(notes.len());
         for note in &notes {
             let alone = std::slice::from_ref(note);
-            let captured = retried(|| self.write(alone)).await;
-            outcomes.push(captured.map(|captured| captured == [true]));
+            let written = retried(|| self.write(alone)).await;
+            outcomes.push(written.map(|written| written == [true]));
         }
         outcomes
     }
@@ -139,5 +152,6 @@ async fn write_one(
             Ok(is_held)
         }
         Ending::Again(at) => Ok(tx.outbox().retry(world, *job, owner, *at).await?),
+        Ending::Back => Ok(tx.outbox().give_back(world, *job, owner).await?),
     }
 }

@@ -172,6 +172,17 @@ impl Outbox for Work {
         })
     }
 
+    async fn give_back(&mut self, world: &World, id: JobId, owner: &str) -> StoreResult<bool> {
+        self.writing(|state| {
+            let Some(row) = state.held(*world, id, owner) else {
+                return Ok(false);
+            };
+            row.lease = None;
+            row.job.attempts = row.job.attempts.saturating_sub(1);
+            Ok(true)
+        })
+    }
+
     async fn waiting(&mut self) -> StoreResult<i64> {
         self.reading(|state| {
             let waiting = state.jobs.iter().filter(|row| row.ended_at.is_none());
