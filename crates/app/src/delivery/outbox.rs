@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt;
@@ -41,6 +42,33 @@ const SLOTS: i64 = 64;
 const LEAST_ROOM: i64 = 4;
 /// Interval between polls, for jobs of other processes and for due retries.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// How long a worker that stops waits for the messages that it is sending. Those cut off return when their lease ends.
+const DRAIN: Duration = Duration::from_secs(20);
+
+/// A worker of this process.
+struct Worker {
+    owner: String,
+    /// Set when it stops: jobs that have not begun are given back.
+    is_draining: AtomicBool,
+}
+
+impl Worker {
+    fn new(owner: impl Into<String>) -> Self {
+        Self {
+            owner: owner.into(),
+            is_draining: AtomicBool::new(false),
+        }
+    }
+
+    fn drain(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+    }
+
+    fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
+    }
+}
 
 /// Jobs claimed from one queue.
 struct Claimed {
@@ -90,12 +118,14 @@ enum Outcome {
 }
 
 impl Service {
-    /// Delivers messages until `stop` completes, then finishes the jobs in flight.
+    /// Delivers messages until `stop` completes. Then nothing is claimed, jobs that have not begun are given back, and those in flight get
+    /// 20 seconds (PR-71).
     ///
     /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds all slots of its
     /// queue.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
-        let owner = self.new_id::<JobId>(self.ports.clock.machine()).to_string();
+        let id: JobId = self.new_id(self.ports.clock.machine());
+        let worker = Worker::new(id.to_string());
         let mut stop = std::pin::pin!(stop);
         let mut under_way = FuturesUnordered::new();
         let mut in_flight = InFlight::default();
@@ -107,9 +137,11 @@ impl Service {
                 .take(|queue| self.room_of(queue, in_flight.room(queue)));
             if !wanted.is_empty() {
                 // Keep driving the jobs in flight: one of them may hold the connection that the claim waits for.
-                let mut taking = std::pin::pin!(self.take(&owner, &wanted));
+                let mut taking = std::pin::pin!(self.take(&worker.owner, &wanted));
                 let taken = loop {
                     tokio::select! {
+                        biased;
+                        () = &mut stop, if !worker.is_draining() => worker.drain(),
                         taken = &mut taking => break taken,
                         Some(queue) = under_way.next() => in_flight.end(queue),
                     }
@@ -118,7 +150,7 @@ impl Service {
                     let queue = claimed.queue;
                     for job in claimed.jobs {
                         in_flight.begin(queue);
-                        let delivery = self.deliver(&owner, job);
+                        let delivery = self.deliver(&worker, job);
                         under_way.push(async move {
                             delivery.await;
                             queue
@@ -129,6 +161,9 @@ impl Service {
                     }
                 }
             }
+            if worker.is_draining() {
+                break;
+            }
             tokio::select! {
                 biased;
                 () = &mut stop => break,
@@ -137,7 +172,13 @@ impl Service {
                 _ = second.tick() => self.outbox_bell.ring(OutboxQueue::ALL),
             }
         }
-        while under_way.next().await.is_some() {}
+        worker.drain();
+        let rest = async { while under_way.next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN, rest).await.is_err() {
+            tracing::warn!(
+                "worker stopped while sending messages; they are sent again when their lease ends"
+            );
+        }
     }
 
     /// Returns how many jobs may be claimed from a queue, of those for which there is room. A transport that fails gets one now and then.
@@ -252,7 +293,8 @@ impl Service {
         let claimed = retried(|| self.claim(owner, &wanted)).await?;
         let jobs: Vec<_> = claimed.into_iter().flat_map(|claimed| claimed.jobs).collect();
         let taken = jobs.len();
-        join_all(jobs.into_iter().map(|job| self.deliver(owner, job))).await;
+        let worker = Worker::new(owner);
+        join_all(jobs.into_iter().map(|job| self.deliver(&worker, job))).await;
         Ok(taken)
     }
 
@@ -279,9 +321,9 @@ impl Service {
         Ok(claimed)
     }
 
-    async fn deliver(&self, owner: &str, job: OutboxJob) {
+    async fn deliver(&self, worker: &Worker, job: OutboxJob) {
         let (id, attempts) = (job.id, job.attempts);
-        let outcome = match self.attempt(&job).await {
+        let outcome = match self.attempt(worker, &job).await {
             Ok(outcome) => outcome,
             Err(fault) => {
                 tracing::warn!(job = %id, attempts, error = causes(&fault), "message could not be prepared; retrying");
@@ -291,7 +333,7 @@ impl Service {
         let note = JobOutcome {
             world: job.world,
             job: id,
-            owner: owner.to_owned(),
+            owner: worker.owner.clone(),
             event: self.event_of(&job, &outcome),
             ending: self.ending(&job, outcome),
         };
@@ -349,7 +391,7 @@ impl Service {
         Some(self.new_event(&Principal::system().at(job.world), &fact))
     }
 
-    async fn attempt(&self, job: &OutboxJob) -> Result<Outcome, Fault> {
+    async fn attempt(&self, worker: &Worker, job: &OutboxJob) -> Result<Outcome, Fault> {
         if self.ports.clock.machine() >= job.deliver_before {
             if is_decoy(job) {
                 return Ok(Outcome::End(JobEnd::Expired, None));
@@ -361,6 +403,9 @@ impl Service {
             return Ok(Outcome::End(JobEnd::Expired, kind));
         }
         let message = self.open_message(job).await?;
+        if worker.is_draining() {
+            return Ok(Outcome::Back);
+        }
         if job.world.environment == Environment::Test {
             return Ok(if bounces(message.expose()) {
                 Outcome::End(JobEnd::Refused, Some(message.expose().kind))

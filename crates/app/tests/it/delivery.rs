@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use vestry_app::Fault;
 use vestry_contract::fakes::FakeStore;
 use vestry_domain::ids::JobId;
@@ -495,4 +497,55 @@ async fn pr_74_refused_recipients_do_not_count() {
     let numbers = harness.service.outbox_numbers();
     assert_eq!(numbers.email.ended(JobEnd::Refused), 12);
     assert_eq!(numbers.email.ended(JobEnd::Delivered), 1);
+}
+
+/// PR-71: a worker that stops claims nothing more. What it was claiming at that moment is given back and loses no attempt.
+#[tokio::test]
+async fn pr_71_a_draining_worker_gives_back_what_it_has_not_begun() {
+    let harness = Harness::new().await;
+    let live = harness.live().await;
+    for number in 0..20 {
+        harness.login(&live, &format!("u{number}@example.com")).await;
+    }
+    // The first time the worker looks, it has claimed nothing; the second time, it is claiming.
+    for looks in [0, 1] {
+        let mut left = looks;
+        let stop = std::future::poll_fn(move |_| {
+            if left == 0 {
+                return Poll::Ready(());
+            }
+            left -= 1;
+            Poll::Pending
+        });
+        harness.service.run_outbox(stop).await;
+        assert_eq!(harness.mailer.tries(), 0);
+        assert_eq!(unattempted(&harness).await, 20);
+    }
+    assert_eq!(harness.deliver_once().await, 16);
+}
+
+/// PR-71: a message that is still being sent after 20 s is cut off, and sent again when its lease ends.
+#[tokio::test]
+async fn pr_71_a_draining_worker_waits_20_s_for_a_transport() {
+    let mailer = Arc::new(Hanging::default());
+    let harness = Harness::with_mail(mailer.clone()).await;
+    let live = harness.live().await;
+    harness.login(&live, "ada@example.com").await;
+    let sent = || mailer.0.load(Ordering::SeqCst);
+    let stop = async {
+        until(|| sent() == 1).await;
+        // From here on the runtime skips the time in which nothing happens.
+        tokio::time::pause();
+    };
+    let stopped = Instant::now();
+    harness.service.run_outbox(stop).await;
+    let took = stopped.elapsed();
+    tokio::time::resume();
+    assert!((20..60).contains(&took.as_secs()), "{took:?}");
+    harness.pass(LEASE.0 - 1);
+    assert_eq!(harness.deliver_once().await, 0);
+    harness.pass(1);
+    let again = tokio::time::timeout(Duration::from_millis(10), harness.deliver_once());
+    again.await.unwrap_err();
+    assert_eq!(sent(), 2);
 }
