@@ -16,9 +16,7 @@ use vestry_domain::key_transfer::{EntropyType, ImportKey, Kem, Origin};
 use vestry_domain::link::{Link, LinkPurpose};
 use vestry_domain::management_key::{ManagementKey, Rights};
 use vestry_domain::management_scope::ManagementScope;
-use vestry_domain::message::{
-    CapturedMessage, Channel, Message, MessageKind, OutboxJob, Priority,
-};
+use vestry_domain::message::{CapturedMessage, Channel, Message, MessageKind, OutboxJob, Priority};
 use vestry_domain::metadata::Metadata;
 use vestry_domain::operation::Operation;
 use vestry_domain::operator::{Grants, Operator, OperatorLink, Role};
@@ -1071,6 +1069,7 @@ impl Samples {
             not_before: created_at,
             deliver_before: created_at + Seconds(60),
             attempts: 0,
+            failures: 0,
             created_at,
         }
     }

@@ -137,7 +137,7 @@ actions! {
     ConfigRead nothing { ReadConfig }
     ConfigWrite nothing { ApplyConfig }
     cli nothing {
-        ImportUsers ExportUsers TryProvider SendTestMessage
+        ImportUsers ExportUsers TryProvider SendTestMessage ManageDeadMessages
         ReadManagementKeys CreateManagementKey RevokeManagementKey
         ManageOwners ReadDeploymentEvents
         AcknowledgeFinding PruneAuditLog
@@ -277,6 +277,7 @@ impl Action {
             | Self::ExportWallet
             | Self::ImportUsers
             | Self::ExportUsers
+            | Self::ManageDeadMessages
             | Self::AcknowledgeFinding
             | Self::PruneAuditLog
             | Self::RotateRootKey

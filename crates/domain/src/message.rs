@@ -19,9 +19,7 @@ pub use links::{FallbackCode, MailedLink, invite_mail, login_link_mail, reset_ma
 pub use trial::test_mail;
 
 /// The channel of a message.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Channel {
     /// E-mail.
@@ -342,6 +340,15 @@ impl Priority {
         }
     }
 
+    /// The name that operators see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SignIn => "sign_in",
+            Self::Notice => "notice",
+            Self::Invite => "invite",
+        }
+    }
+
     /// Reads a stored number.
     pub fn from_number(number: u8) -> Option<Self> {
         Self::ALL
@@ -405,6 +412,8 @@ pub struct OutboxJob {
     pub deliver_before: Timestamp,
     /// Number of delivery attempts.
     pub attempts: u32,
+    /// Number of attempts that failed because of the job itself ([`JobFault`]).
+    pub failures: u32,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -425,11 +434,13 @@ pub enum JobEnd {
     Refused,
     /// It was not delivered in time.
     Expired,
+    /// It could not be handled ([`JobFault`]). Its payload is kept.
+    Dead,
 }
 
 impl JobEnd {
     /// All ends.
-    pub const ALL: [Self; 3] = [Self::Delivered, Self::Refused, Self::Expired];
+    pub const ALL: [Self; 4] = [Self::Delivered, Self::Refused, Self::Expired, Self::Dead];
 
     /// The stored name.
     pub const fn as_str(self) -> &'static str {
@@ -437,8 +448,73 @@ impl JobEnd {
             Self::Delivered => "delivered",
             Self::Refused => "refused",
             Self::Expired => "expired",
+            Self::Dead => "dead",
         }
     }
+}
+
+/// How often a job may fail because of itself before it is dead.
+pub const MAX_FAILURES: u32 = 3;
+
+/// The reason that a job could not be handled, whatever its transport.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobFault {
+    /// Its delivery panicked.
+    Panicked,
+    /// Its payload failed authentication.
+    Tampered,
+    /// Its payload could not be decoded.
+    Unreadable,
+}
+
+impl JobFault {
+    /// All reasons.
+    pub const ALL: [Self; 3] = [Self::Panicked, Self::Tampered, Self::Unreadable];
+
+    /// The stored name, which operators see.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Panicked => "panicked",
+            Self::Tampered => "tampered",
+            Self::Unreadable => "unreadable",
+        }
+    }
+}
+
+impl FromStr for JobFault {
+    type Err = Invalid;
+
+    fn from_str(text: &str) -> Result<Self, Invalid> {
+        Self::ALL
+            .into_iter()
+            .find(|fault| fault.as_str() == text)
+            .ok_or_else(|| {
+                Invalid::value("fault", "fault must be panicked, tampered or unreadable")
+            })
+    }
+}
+
+/// A job that could not be handled, without its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeadJob {
+    /// The id.
+    pub id: JobId,
+    /// App and environment.
+    pub world: World,
+    /// The channel.
+    pub channel: Channel,
+    /// The urgency.
+    pub priority: Priority,
+    /// Number of delivery attempts.
+    pub attempts: u32,
+    /// The reason of the last failure.
+    pub fault: JobFault,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Latest time of delivery.
+    pub deliver_before: Timestamp,
+    /// When it was set aside.
+    pub died_at: Timestamp,
 }
 
 /// How long a worker can hold a job before another one may take it. Twice the time limit of a transport for one message, so that a slow

@@ -9,6 +9,7 @@ mod installation;
 mod key;
 mod manage_key;
 mod operator;
+mod outbox;
 mod progress;
 mod provider;
 mod redirect_url;
@@ -107,6 +108,9 @@ enum Command {
     /// Manage an App's identity providers
     #[command(subcommand)]
     Provider(provider::Provider),
+    /// Manage messages that could not be delivered
+    #[command(subcommand)]
+    Outbox(outbox::Outbox),
     /// Manage webhook endpoints, deliveries and replays
     #[command(subcommand)]
     Webhook(webhook::Webhook),
@@ -183,6 +187,7 @@ impl Cli {
             Command::Sessions(command) => administer(file, async |on| command.run(on).await),
             Command::RedirectUrl(command) => administer(file, async |on| command.run(on).await),
             Command::Provider(command) => administer(file, async |on| command.run(on).await),
+            Command::Outbox(command) => administer(file, async |on| command.run(on).await),
             Command::Webhook(command) => administer(file, async |on| command.run(on).await),
             Command::SigningKey(command) => administer(file, async |on| command.run(on).await),
             Command::Audit(command) => administer(file, async |on| command.run(on).await),

@@ -337,16 +337,21 @@ CREATE TABLE outbox (
     not_before INT8 NOT NULL,
     deliver_before INT8 NOT NULL,
     attempts INT8 NOT NULL,
+    -- Attempts that failed because of the message itself.
+    failures INT8 NOT NULL,
     -- When a worker can claim the message: not_before, or the end of the current worker's lease.
     due_at INT8 NOT NULL,
     lease_owner TEXT,
     ended_at INT8,
     ended_as TEXT,
+    -- The reason of the last of these failures.
+    fault TEXT,
     created_at INT8 NOT NULL,
     CONSTRAINT outbox_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
 );
 CREATE INDEX outbox_claim_idx ON outbox (environment, channel, priority, lane, due_at, id) WHERE ended_at IS NULL;
 CREATE INDEX outbox_ended_at_idx ON outbox (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX outbox_dead_idx ON outbox (app_id, environment, ended_at, id) WHERE ended_as = 'dead';
 
 CREATE TABLE captured_messages (
     app_id TEXT COLLATE "C" NOT NULL,

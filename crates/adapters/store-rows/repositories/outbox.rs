@@ -1,13 +1,13 @@
 //! Messages waiting for delivery.
 
-use diesel::dsl::min;
+use diesel::dsl::{min, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::{BigInt, Bool, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{AppId, JobId};
-use vestry_domain::message::{JobEnd, OutboxJob, OutboxQueue, Priority, lane_of};
+use vestry_domain::message::{DeadJob, JobFault, JobEnd, OutboxJob, OutboxQueue, Priority, lane_of};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{CommitEffect, Outbox, StoreResult, lane_share};
@@ -16,8 +16,11 @@ use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
-use vestry_store_rows::rows::messages::OutboxRow;
+use vestry_store_rows::rows::messages::{DeadJobRow, OutboxRow};
 use vestry_store_rows::schema::outbox;
+
+/// The condition of the index of dead jobs. With a parameter in it the index could not be used.
+const IS_DEAD: &str = "ended_as = 'dead'";
 
 /// The key of a due job, and since when it is due.
 type Due = (String, String, String, i64);
@@ -245,6 +248,89 @@ impl Outbox for Unit {
         ));
         let updated = Prepared(update).execute(self.writing()?).await;
         Ok(self.done(updated)? == 1)
+    }
+
+    async fn fail(
+        &mut self,
+        world: &World,
+        id: JobId,
+        owner: &str,
+        fault: JobFault,
+        again: Option<Timestamp>,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        let held = in_world!(outbox, world)
+            .filter(outbox::id.eq(id.to_string()))
+            .filter(outbox::lease_owner.eq(owner))
+            .filter(outbox::ended_at.is_null());
+        let failed = (
+            outbox::failures.eq(outbox::failures + 1),
+            outbox::fault.eq(fault.as_str()),
+            outbox::lease_owner.eq(None::<String>),
+        );
+        let updated = match again {
+            Some(again) => {
+                let next = (
+                    outbox::not_before.eq(again.unix()),
+                    outbox::due_at.eq(again.unix()),
+                );
+                let update = diesel::update(held).set((failed, next));
+                Prepared(update).execute(self.writing()?).await
+            }
+            None => {
+                let dead = (
+                    outbox::ended_at.eq(at.unix()),
+                    outbox::ended_as.eq(JobEnd::Dead.as_str()),
+                );
+                let update = diesel::update(held).set((failed, dead));
+                Prepared(update).execute(self.writing()?).await
+            }
+        };
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn dead(&mut self, world: &World, limit: i64) -> StoreResult<Vec<DeadJob>> {
+        let query = in_world!(outbox, world)
+            .filter(sql::<Bool>(IS_DEAD))
+            .order((outbox::ended_at.desc(), outbox::id.desc()))
+            .limit(limit)
+            .select(DeadJobRow::as_select());
+        let found = query.load(self.reading()?).await;
+        read_all(self.done(found)?)
+    }
+
+    async fn find_dead(&mut self, world: &World, id: JobId) -> StoreResult<Option<DeadJob>> {
+        let query = in_world!(outbox, world)
+            .filter(outbox::id.eq(id.to_string()))
+            .filter(sql::<Bool>(IS_DEAD))
+            .select(DeadJobRow::as_select());
+        let found = query.get_result(self.reading()?).await.optional();
+        self.done(found)?.map(DeadJob::try_from).transpose()
+    }
+
+    async fn revive(&mut self, world: &World, id: JobId, now: Timestamp) -> StoreResult<bool> {
+        let dead = in_world!(outbox, world)
+            .filter(outbox::id.eq(id.to_string()))
+            .filter(sql::<Bool>(IS_DEAD))
+            .filter(outbox::deliver_before.gt(now.unix()));
+        let update = diesel::update(dead).set((
+            outbox::ended_at.eq(None::<i64>),
+            outbox::ended_as.eq(None::<String>),
+            outbox::fault.eq(None::<String>),
+            outbox::failures.eq(0),
+            outbox::not_before.eq(now.unix()),
+            outbox::due_at.eq(now.unix()),
+        ));
+        let updated = Prepared(update).execute(self.writing()?).await;
+        Ok(self.done(updated)? == 1)
+    }
+
+    async fn drop_dead(&mut self, world: &World, id: JobId) -> StoreResult<bool> {
+        let dead = in_world!(outbox, world)
+            .filter(outbox::id.eq(id.to_string()))
+            .filter(sql::<Bool>(IS_DEAD));
+        let deleted = Prepared(diesel::delete(dead)).execute(self.writing()?).await;
+        Ok(self.done(deleted)? == 1)
     }
 
     async fn waiting(&mut self) -> StoreResult<i64> {

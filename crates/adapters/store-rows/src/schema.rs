@@ -546,10 +546,12 @@ diesel::table! {
         not_before -> BigInt,
         deliver_before -> BigInt,
         attempts -> BigInt,
+        failures -> BigInt,
         due_at -> BigInt,
         lease_owner -> Nullable<Text>,
         ended_at -> Nullable<BigInt>,
         ended_as -> Nullable<Text>,
+        fault -> Nullable<Text>,
         created_at -> BigInt,
     }
 }

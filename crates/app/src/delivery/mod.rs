@@ -1,5 +1,6 @@
 //! What leaves the service: messages, events and webhooks.
 
+pub mod dead_messages;
 pub mod events;
 pub mod outbox;
 pub(crate) mod outbox_message;

@@ -5,21 +5,22 @@
 
 use std::collections::HashMap;
 use std::fmt::Display;
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
-use tokio::time::{Instant, MissedTickBehavior};
+use futures_util::{FutureExt, StreamExt};
+use tokio::time::MissedTickBehavior;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
 use vestry_domain::event::{Fact, NewEvent};
 use vestry_domain::ids::{AppId, Id, JobId, MessageId};
 use vestry_domain::message::{
-    CapturedMessage, Channel, JobEnd, LEASE, Message, MessageKind, OutboxJob, OutboxQueue,
-    longest_wait,
+    CapturedMessage, Channel, JobEnd, JobFault, LEASE, MAX_FAILURES, Message, MessageKind,
+    OutboxJob, OutboxQueue, longest_wait,
 };
 use vestry_domain::phone::PhoneNumber;
 use vestry_domain::timestamp::Seconds;
@@ -113,6 +114,8 @@ enum Outcome {
     Captured(Box<Secret<Message>>),
     /// To be retried, no earlier than the provider asked for, if it did.
     Again(Option<Seconds>),
+    /// Failed because of the job itself, whatever the transport.
+    Failed(JobFault),
     /// Not attempted.
     Back,
 }
@@ -124,6 +127,11 @@ impl Service {
     /// Jobs are claimed while others are in flight. A slow transport therefore delays only its own messages, until it holds all slots of its
     /// queue.
     pub async fn run_outbox(&self, stop: impl Future<Output = ()>) {
+        self.run_outbox_and_drain(stop, DRAIN).await;
+    }
+
+    /// Does the same with another time for the messages in flight.
+    pub async fn run_outbox_and_drain(&self, stop: impl Future<Output = ()>, drain: Duration) {
         let id: JobId = self.new_id(self.ports.clock.machine());
         let worker = Worker::new(id.to_string());
         let mut stop = std::pin::pin!(stop);
@@ -174,7 +182,7 @@ impl Service {
         }
         worker.drain();
         let rest = async { while under_way.next().await.is_some() {} };
-        if tokio::time::timeout(DRAIN, rest).await.is_err() {
+        if tokio::time::timeout(drain, rest).await.is_err() {
             tracing::warn!(
                 "worker stopped while sending messages; they are sent again when their lease ends"
             );
@@ -185,7 +193,10 @@ impl Service {
     fn room_of(&self, queue: OutboxQueue, room: i64) -> i64 {
         match queue.environment {
             Environment::Test => room,
-            Environment::Live => self.breakers.room(queue.channel, room, Instant::now()),
+            Environment::Live => {
+                let now = self.ports.clock.machine();
+                self.breakers.room(queue.channel, room, now)
+            }
         }
     }
 
@@ -230,7 +241,11 @@ impl Service {
             jobs: Vec::new(),
             has_more: false,
         };
-        let share = if apps.len() > 1 { lane_share(room) } else { room };
+        let share = if apps.len() > 1 {
+            lane_share(room)
+        } else {
+            room
+        };
         for app in apps {
             let taken = i64::try_from(claimed.jobs.len()).unwrap_or(i64::MAX);
             let share = share.min(room.saturating_sub(taken));
@@ -291,7 +306,10 @@ impl Service {
         let rooms = OutboxQueue::ALL.map(|queue| (queue, self.room_of(queue, BATCH)));
         let wanted: Vec<_> = rooms.into_iter().filter(|(_, room)| *room > 0).collect();
         let claimed = retried(|| self.claim(owner, &wanted)).await?;
-        let jobs: Vec<_> = claimed.into_iter().flat_map(|claimed| claimed.jobs).collect();
+        let jobs: Vec<_> = claimed
+            .into_iter()
+            .flat_map(|claimed| claimed.jobs)
+            .collect();
         let taken = jobs.len();
         let worker = Worker::new(owner);
         join_all(jobs.into_iter().map(|job| self.deliver(&worker, job))).await;
@@ -308,9 +326,7 @@ impl Service {
         let mut claimed = Vec::new();
         for (queue, room) in wanted {
             let outbox = tx.outbox();
-            let jobs = outbox
-                .claim(*queue, owner, now, now + LEASE, *room)
-                .await?;
+            let jobs = outbox.claim(*queue, owner, now, now + LEASE, *room).await?;
             claimed.push(Claimed {
                 queue: *queue,
                 has_more: is_full(&jobs, *room),
@@ -323,12 +339,19 @@ impl Service {
 
     async fn deliver(&self, worker: &Worker, job: OutboxJob) {
         let (id, attempts) = (job.id, job.attempts);
-        let outcome = match self.attempt(worker, &job).await {
-            Ok(outcome) => outcome,
-            Err(fault) => {
+        let attempt = AssertUnwindSafe(self.attempt(worker, &job)).catch_unwind();
+        let outcome = match attempt.await {
+            Ok(Ok(outcome)) => outcome,
+            Ok(Err(fault)) => {
                 tracing::warn!(job = %id, attempts, error = causes(&fault), "message could not be prepared; retrying");
-                Outcome::Again(None)
+                match fault {
+                    Fault::Tampered(_) => Outcome::Failed(JobFault::Tampered),
+                    Fault::Internal(_) => Outcome::Failed(JobFault::Unreadable),
+                    _ => Outcome::Again(None),
+                }
             }
+            // The panic hook logs its location. Its message may contain secrets.
+            Err(_panic) => Outcome::Failed(JobFault::Panicked),
         };
         let note = JobOutcome {
             world: job.world,
@@ -371,6 +394,11 @@ impl Service {
                 created_at: now,
             })),
             Outcome::Back => Ending::Back,
+            Outcome::Failed(fault) if is_last_failure(job) => {
+                tracing::error!(job = %job.id, fault = fault.as_str(), "message cannot be handled and is set aside for seven days; see `vestry outbox dead list`");
+                Ending::Failed(fault, None)
+            }
+            Outcome::Failed(fault) => Ending::Failed(fault, Some(now + self.wait(job.attempts))),
             Outcome::Again(asked) => {
                 Ending::Again(now + self.wait(job.attempts).max(asked.unwrap_or_default()))
             }
@@ -386,7 +414,10 @@ impl Service {
             Outcome::End(JobEnd::Delivered, kind) => Fact::message_sent(job.channel, (*kind)?),
             Outcome::End(end, kind) => Fact::message_failed(job.channel, *kind, *end),
             Outcome::Captured(message) => Fact::message_sent(job.channel, message.expose().kind),
-            Outcome::Again(_) | Outcome::Back => return None,
+            Outcome::Failed(_) if is_last_failure(job) => {
+                Fact::message_failed(job.channel, None, JobEnd::Dead)
+            }
+            Outcome::Failed(_) | Outcome::Again(_) | Outcome::Back => return None,
         };
         Some(self.new_event(&Principal::system().at(job.world), &fact))
     }
@@ -430,7 +461,7 @@ impl Service {
     }
 
     async fn send(&self, job: &OutboxJob, message: &Message) -> Result<Outcome, Fault> {
-        if !self.breakers.admit(job.channel, Instant::now()) {
+        if !self.breakers.admit(job.channel, self.ports.clock.machine()) {
             return Ok(Outcome::Back);
         }
         let delivered = || {
@@ -438,7 +469,8 @@ impl Service {
             Outcome::End(JobEnd::Delivered, Some(message.kind))
         };
         let failed = |error: &dyn Display, retry_after| {
-            self.breakers.failed(job.channel, Instant::now());
+            self.breakers
+                .failed(job.channel, self.ports.clock.machine());
             again(job, error, retry_after)
         };
         // Log errors without their causes, because servers repeat the recipient in their replies.
@@ -491,6 +523,11 @@ fn again(job: &OutboxJob, error: &dyn Display, retry_after: Option<Seconds>) -> 
 fn refused(job: &OutboxJob, kind: MessageKind, error: &dyn Display) -> Outcome {
     tracing::warn!(job = %job.id, attempts = job.attempts, error = %error, "message rejected permanently by the provider");
     Outcome::End(JobEnd::Refused, Some(kind))
+}
+
+/// Whether one more failure because of itself makes the job dead.
+fn is_last_failure(job: &OutboxJob) -> bool {
+    job.failures.saturating_add(1) >= MAX_FAILURES
 }
 
 /// Returns whether the job is a decoy, which has expired when created and is never sent.

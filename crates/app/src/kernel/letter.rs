@@ -54,6 +54,7 @@ pub(crate) async fn sealed(
         not_before: now + delivery.delay,
         deliver_before: now + delivery.lifetime,
         attempts: 0,
+        failures: 0,
         created_at: now,
     })
 }

@@ -17,7 +17,10 @@ use vestry_domain::api_key::{ApiKeyKind, KeyFields, Scope};
 use vestry_domain::audit::control::{
     ControlAction, ControlEntry, ControlFilter, ControlHead, Outcome, SubjectKind,
 };
+use vestry_domain::envelope::Sealed;
 use vestry_domain::event::Actor;
+use vestry_domain::ids::{Id, JobId};
+use vestry_domain::message::{Channel, OutboxJob, Priority};
 use vestry_domain::provider::{ConnectionSettings, ProviderName, TokenEndpointAuth};
 use vestry_domain::redirect::RedirectKind;
 use vestry_domain::test_clock::ClockChange;
@@ -432,6 +435,41 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         .export_users(&operator(service, world).await, page.next, 1, true)
         .await
         .unwrap();
+    watch.sees_nothing().await;
+
+    // A message that cannot be handled.
+    let job = OutboxJob {
+        id: JobId::new(harness.now(), [7; 16]),
+        world,
+        channel: Channel::Email,
+        priority: Priority::SignIn,
+        payload: Sealed {
+            key_version: 1,
+            bytes: vec![7; 64],
+        },
+        not_before: harness.now(),
+        deliver_before: harness.now() + Seconds(600),
+        attempts: 0,
+        failures: 2,
+        created_at: harness.now(),
+    };
+    let mut tx = harness.fake.begin().await.unwrap();
+    tx.outbox().push(&job).await.unwrap();
+    tx.commit().await.unwrap();
+    let cli = operator(service, world).await;
+    harness.deliver_once().await;
+    service.retry_dead_message(&cli, job.id).await.unwrap();
+    let entry = watch.sees(&[OutboxRetry]).await;
+    let about = json!({"job_id": job.id.to_string(), "error": "tampered"});
+    assert_eq!(detail(&entry), about);
+    service.retry_dead_message(&cli, job.id).await.unwrap_err();
+    for _ in 0..3 {
+        harness.deliver_once().await;
+        harness.pass(30);
+    }
+    service.drop_dead_message(&cli, job.id).await.unwrap();
+    assert_eq!(detail(&watch.sees(&[OutboxDrop]).await), about);
+    service.drop_dead_message(&cli, job.id).await.unwrap_err();
     watch.sees_nothing().await;
 
     // Keys of secrets.

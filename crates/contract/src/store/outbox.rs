@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{
-    Channel, JobEnd, LEASE, OutboxJob, OutboxQueue, Priority, lane_of,
+    Channel, DeadJob, JobEnd, JobFault, LEASE, OutboxJob, OutboxQueue, Priority, lane_of,
 };
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
@@ -121,6 +121,7 @@ pub async fn a_job_comes_back_as_it_was(store: Arc<dyn Store>) {
     ] {
         let job = OutboxJob {
             attempts,
+            failures: attempts.min(2),
             channel,
             priority,
             ..stage.samples.job(world)
@@ -430,6 +431,88 @@ pub async fn pr_71_a_job_that_was_not_begun_loses_no_attempt(store: Arc<dyn Stor
     assert_eq!(stage.claim("two", now, 10).await, [expected]);
     assert!(stage.finish(&job, "two", now).await);
     assert!(!give_back(&world, "two").await);
+}
+
+/// PR-73: a job that fails because of itself is tried again, or set aside. Then it is not pending, keeps its payload, and is listed without
+/// it in its own world only. It can be queued again until it expires, or deleted, once.
+pub async fn pr_73_a_dead_job_is_set_aside(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let stranger = stage.strangers(world).await[0];
+    let jobs = [stage.job(world).await, stage.job(world).await];
+    let now = stage.samples.tick();
+    let fail = async |job: &OutboxJob, again| {
+        in_tx!(stage.store, |tx| tx
+            .outbox()
+            .fail(&job.world, job.id, "one", JobFault::Tampered, again, now)
+            .await)
+    };
+    let dead = async |world: &World, limit| {
+        in_view!(stage.store, |view| view.outbox().dead(world, limit).await)
+    };
+    let find = async |world: &World, id| {
+        in_view!(stage.store, |view| view.outbox().find_dead(world, id).await)
+    };
+    let revive = async |world: &World, id, at| {
+        in_tx!(stage.store, |tx| tx.outbox().revive(world, id, at).await)
+    };
+    let drop_dead = async |world: &World, id| {
+        in_tx!(stage.store, |tx| tx.outbox().drop_dead(world, id).await)
+    };
+    let [first, second] = &jobs;
+    assert!(!fail(first, None).await, "it is not held");
+    assert_eq!(ids(&stage.claim("one", now, 10).await), ids(&jobs));
+    let later = now + Seconds(2);
+    assert!(fail(first, Some(later)).await);
+    assert!(!fail(first, None).await, "it was released");
+    assert_eq!(dead(&world, 10).await, []);
+    let again = stage.claim("one", later, 10).await;
+    let expected = OutboxJob {
+        attempts: 2,
+        failures: 1,
+        not_before: later,
+        ..first.clone()
+    };
+    assert_eq!(again, [expected]);
+    assert!(fail(first, None).await);
+    assert!(fail(second, None).await);
+    assert_eq!(stage.waiting().await, 0);
+    let listed = dead(&world, 10).await;
+    let of = |job: &OutboxJob, attempts| DeadJob {
+        id: job.id,
+        world,
+        channel: job.channel,
+        priority: job.priority,
+        attempts,
+        fault: JobFault::Tampered,
+        created_at: job.created_at,
+        deliver_before: job.deliver_before,
+        died_at: now,
+    };
+    assert_eq!(listed, [of(second, 1), of(first, 2)]);
+    assert_eq!(dead(&world, 1).await, [of(second, 1)]);
+    assert_eq!(dead(&stranger, 10).await, []);
+    assert_eq!(find(&stranger, first.id).await, None);
+    assert_eq!(find(&world, first.id).await, Some(of(first, 2)));
+    let expiry = first.deliver_before;
+    assert!(!revive(&world, first.id, expiry).await, "it has expired");
+    assert!(!revive(&stranger, first.id, now).await);
+    assert!(!drop_dead(&stranger, first.id).await);
+    let at = expiry - Seconds(1);
+    assert!(revive(&world, first.id, at).await);
+    assert!(!revive(&world, first.id, at).await, "it is pending again");
+    assert!(!drop_dead(&world, first.id).await);
+    let revived = stage.claim("two", at, 10).await;
+    let expected = OutboxJob {
+        attempts: 3,
+        failures: 0,
+        not_before: at,
+        ..first.clone()
+    };
+    assert_eq!(revived, [expected], "with its payload");
+    assert!(drop_dead(&world, second.id).await);
+    assert!(!drop_dead(&world, second.id).await);
+    assert_eq!(dead(&world, 10).await, []);
 }
 
 /// A job is ended and returned only in its own world; the same id may be pending in several (I11).

@@ -122,6 +122,8 @@ words! {
         TestClockSet "test_clock.set" "An operator set or reset the clock of a test environment.",
         TestMessagesClear "test_messages.clear" "An operator deleted the captured messages of a test environment.",
         TestMessageSend "test_message.send" "An operator sent a test message to their own address. Recorded before it is.",
+        OutboxRetry "outbox.retry" "A message that could not be handled was queued again.",
+        OutboxDrop "outbox.drop" "A message that could not be handled was deleted.",
         SessionsEndAll "sessions.end_all" "All sessions of an App in one environment were ended. Recorded before they are.",
         UsersImport "users.import" "Users were imported from a file. Recorded before they are.",
         UsersExport "users.export" "Users were exported to a file. Recorded before they are.",

@@ -184,7 +184,7 @@ impl Field for ProviderName {
 
 /// The reason that delivery of a message ended.
 impl Field for JobEnd {
-    const KIND: FieldKind = FieldKind::OneOf(&["refused", "expired"]);
+    const KIND: FieldKind = FieldKind::OneOf(&["refused", "expired", "dead"]);
 
     fn value(&self) -> Value {
         self.as_str().into()

@@ -1,7 +1,9 @@
 //! Messages waiting for delivery, and messages captured by the test environment.
 
 use vestry_domain::ids::{AppId, JobId, MessageId};
-use vestry_domain::message::{CapturedMessage, JobEnd, OutboxJob, OutboxQueue};
+use vestry_domain::message::{
+    CapturedMessage, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue,
+};
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
@@ -66,6 +68,25 @@ pub trait Outbox: Send {
     ) -> StoreResult<bool>;
     /// Releases a job that was not attempted: it is due again, and the attempt is not counted. `false` if the lease was lost.
     async fn give_back(&mut self, world: &World, id: JobId, owner: &str) -> StoreResult<bool>;
+    /// Records that a job failed because of itself, and releases it for another attempt at the given time. Without one the job ends as
+    /// [`JobEnd::Dead`] and keeps its payload. `false` if the lease was lost.
+    async fn fail(
+        &mut self,
+        world: &World,
+        id: JobId,
+        owner: &str,
+        fault: JobFault,
+        again: Option<Timestamp>,
+        at: Timestamp,
+    ) -> StoreResult<bool>;
+    /// Up to `limit` dead jobs of a world, newest first.
+    async fn dead(&mut self, world: &World, limit: i64) -> StoreResult<Vec<DeadJob>>;
+    /// A dead job.
+    async fn find_dead(&mut self, world: &World, id: JobId) -> StoreResult<Option<DeadJob>>;
+    /// Queues a dead job again, as if it had never failed; `false` if it is not dead, or can no longer be delivered in time.
+    async fn revive(&mut self, world: &World, id: JobId, now: Timestamp) -> StoreResult<bool>;
+    /// Deletes a dead job; `false` if there is none.
+    async fn drop_dead(&mut self, world: &World, id: JobId) -> StoreResult<bool>;
     /// Number of jobs of all worlds that have not ended: for metrics, and for tests that wait for an empty outbox.
     async fn waiting(&mut self) -> StoreResult<i64>;
     /// Deletes jobs that ended before the given time; returns how many.

@@ -14,7 +14,7 @@ use crate::support::client::Answer;
 use crate::support::installation::{CommandOutput, Installation, binary, text};
 
 /// Commands that are parsed but not run.
-const READ: [(&str, &str); 16] = [
+const READ: [(&str, &str); 19] = [
     ("vestry dev", "serves until it is stopped"),
     ("vestry serve", "serves until it is stopped"),
     ("vestry worker", "delivers until it is stopped"),
@@ -34,6 +34,18 @@ const READ: [(&str, &str); 16] = [
     (
         "vestry webhook deliveries APP ENDPOINT DELIVERY",
         "needs a delivery; the use case has tests of its own",
+    ),
+    (
+        "vestry outbox dead show",
+        "needs a message that failed; `outbox` has one",
+    ),
+    (
+        "vestry outbox dead retry",
+        "needs a message that failed; `outbox` has one",
+    ),
+    (
+        "vestry outbox dead drop",
+        "needs a message that failed; `outbox` has one",
     ),
     (
         "vestry audit acknowledge",
@@ -263,6 +275,7 @@ impl Harness {
                 text(&made, "id")
             }
             "EVENT" | "event_…" => format!("event_{}", "0".repeat(27)),
+            "evt_…" => format!("evt_{}", "0".repeat(27)),
             "DELIVERY" => format!("whdel_{}", "0".repeat(27)),
             "NAME=VALUE" | "name=value" => "name=Shop".to_owned(),
             // "And so on."

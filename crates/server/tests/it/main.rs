@@ -38,6 +38,7 @@ mod manage_keys;
 mod memory;
 mod oauth_races;
 mod operators;
+mod outbox;
 mod protection;
 mod races;
 mod restricted_keys;

@@ -3,7 +3,7 @@
 use diesel::prelude::{Insertable, Queryable, QueryableByName, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
-use vestry_domain::message::{CapturedMessage, OutboxJob, Priority, compared_recipient, lane_of};
+use vestry_domain::message::{DeadJob, CapturedMessage, OutboxJob, Priority, compared_recipient, lane_of};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Table, to_json};
@@ -24,6 +24,7 @@ pub struct OutboxRow {
     not_before: i64,
     deliver_before: i64,
     attempts: i64,
+    failures: i64,
     due_at: i64,
     created_at: i64,
 }
@@ -42,6 +43,7 @@ impl From<&OutboxJob> for OutboxRow {
             not_before: job.not_before.unix(),
             deliver_before: job.deliver_before.unix(),
             attempts: job.attempts.into(),
+            failures: job.failures.into(),
             due_at: job.not_before.unix(),
             created_at: job.created_at.unix(),
         }
@@ -57,10 +59,7 @@ impl TryFrom<OutboxRow> for OutboxJob {
             id: table.parse("id", &row.id)?,
             world: table.world(&row.app_id, &row.environment)?,
             channel: table.parse("channel", &row.channel)?,
-            priority: u8::try_from(row.priority)
-                .ok()
-                .and_then(Priority::from_number)
-                .ok_or_else(|| table.corrupt("priority"))?,
+            priority: priority(&table, row.priority)?,
             payload: Sealed {
                 key_version: table.small("payload_key_version", row.payload_key_version)?,
                 bytes: row.payload,
@@ -68,7 +67,52 @@ impl TryFrom<OutboxRow> for OutboxJob {
             not_before: Timestamp::from_unix(row.not_before),
             deliver_before: Timestamp::from_unix(row.deliver_before),
             attempts: table.small("attempts", row.attempts)?,
+            failures: table.small("failures", row.failures)?,
             created_at: Timestamp::from_unix(row.created_at),
+        })
+    }
+}
+
+fn priority(table: &Table, number: i64) -> StoreResult<Priority> {
+    let number = u8::try_from(number).ok();
+    number
+        .and_then(Priority::from_number)
+        .ok_or_else(|| table.corrupt("priority"))
+}
+
+/// A job that could not be handled, without its content.
+#[derive(Queryable, Selectable)]
+#[diesel(table_name = outbox)]
+pub struct DeadJobRow {
+    app_id: String,
+    environment: String,
+    id: String,
+    channel: String,
+    priority: i64,
+    attempts: i64,
+    fault: Option<String>,
+    created_at: i64,
+    deliver_before: i64,
+    ended_at: Option<i64>,
+}
+
+impl TryFrom<DeadJobRow> for DeadJob {
+    type Error = StoreError;
+
+    fn try_from(row: DeadJobRow) -> StoreResult<Self> {
+        let table = Table("outbox");
+        let fault = row.fault.ok_or_else(|| table.corrupt("fault"))?;
+        let died_at = row.ended_at.ok_or_else(|| table.corrupt("ended_at"))?;
+        Ok(Self {
+            id: table.parse("id", &row.id)?,
+            world: table.world(&row.app_id, &row.environment)?,
+            channel: table.parse("channel", &row.channel)?,
+            priority: priority(&table, row.priority)?,
+            attempts: table.small("attempts", row.attempts)?,
+            fault: table.parse("fault", &fault)?,
+            created_at: Timestamp::from_unix(row.created_at),
+            deliver_before: Timestamp::from_unix(row.deliver_before),
+            died_at: Timestamp::from_unix(died_at),
         })
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use vestry_domain::app::App;
 use vestry_domain::event::NewEvent;
 use vestry_domain::ids::{AppId, JobId};
-use vestry_domain::message::{CapturedMessage, JobEnd};
+use vestry_domain::message::{CapturedMessage, JobEnd, JobFault};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::clock::Clock;
 use vestry_ports::store::{Repositories, Store};
@@ -33,6 +33,8 @@ pub(crate) enum Ending {
     Captured(Box<CapturedMessage>),
     /// Retry at this time.
     Again(Timestamp),
+    /// The job failed because of itself. Without a time for a retry it is dead.
+    Failed(JobFault, Option<Timestamp>),
     /// Not attempted.
     Back,
 }
@@ -43,7 +45,8 @@ impl Ending {
         match self {
             Self::End(end) => Some(*end),
             Self::Captured(_) => Some(JobEnd::Delivered),
-            Self::Again(_) | Self::Back => None,
+            Self::Failed(_, None) => Some(JobEnd::Dead),
+            Self::Again(_) | Self::Failed(_, Some(_)) | Self::Back => None,
         }
     }
 }
@@ -152,6 +155,10 @@ async fn write_one(
             Ok(is_held)
         }
         Ending::Again(at) => Ok(tx.outbox().retry(world, *job, owner, *at).await?),
+        Ending::Failed(fault, again) => {
+            let outbox = tx.outbox();
+            Ok(outbox.fail(world, *job, owner, *fault, *again, now).await?)
+        }
         Ending::Back => Ok(tx.outbox().give_back(world, *job, owner).await?),
     }
 }

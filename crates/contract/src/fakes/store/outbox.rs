@@ -1,10 +1,11 @@
 //! Pending messages, and captured ones.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{
-    CapturedMessage, JobEnd, OutboxJob, OutboxQueue, Priority, compared_recipient, lane_of,
+    CapturedMessage, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue, Priority, compared_recipient, lane_of,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
@@ -19,6 +20,21 @@ impl OutboxRow {
     fn is_free(&self, now: Timestamp) -> bool {
         let held = self.lease.as_ref().is_some_and(|lease| now < lease.until);
         self.ended_at.is_none() && self.job.not_before <= now && !held
+    }
+
+    fn dead(&self) -> Option<DeadJob> {
+        let (job, died_at, fault) = (&self.job, self.ended_at?, self.fault?);
+        self.is_dead.then(|| DeadJob {
+            id: job.id,
+            world: job.world,
+            channel: job.channel,
+            priority: job.priority,
+            attempts: job.attempts,
+            fault,
+            created_at: job.created_at,
+            deliver_before: job.deliver_before,
+            died_at,
+        })
     }
 
     fn is_held_by(&self, owner: &str) -> bool {
@@ -83,6 +99,8 @@ impl Outbox for Work {
                 job: job.clone(),
                 lease: None,
                 ended_at: None,
+                is_dead: false,
+                fault: None,
             };
             add(&mut state.jobs, row, |a, b| {
                 (a.job.world, a.job.id) == (b.job.world, b.job.id)
@@ -180,6 +198,70 @@ impl Outbox for Work {
             row.lease = None;
             row.job.attempts = row.job.attempts.saturating_sub(1);
             Ok(true)
+        })
+    }
+
+    async fn fail(
+        &mut self,
+        world: &World,
+        id: JobId,
+        owner: &str,
+        fault: JobFault,
+        again: Option<Timestamp>,
+        at: Timestamp,
+    ) -> StoreResult<bool> {
+        self.writing(|state| {
+            let Some(row) = state.held(*world, id, owner) else {
+                return Ok(false);
+            };
+            row.lease = None;
+            row.job.failures += 1;
+            row.fault = Some(fault);
+            match again {
+                Some(again) => row.job.not_before = again,
+                None => (row.is_dead, row.ended_at) = (true, Some(at)),
+            }
+            Ok(true)
+        })
+    }
+
+    async fn dead(&mut self, world: &World, limit: i64) -> StoreResult<Vec<DeadJob>> {
+        self.reading(|state| {
+            let rows = state.jobs.iter().filter(|row| row.job.world == *world);
+            let mut dead: Vec<_> = rows.filter_map(OutboxRow::dead).collect();
+            dead.sort_by_key(|job| Reverse((job.died_at, job.id)));
+            dead.truncate(at_most(limit));
+            dead
+        })
+    }
+
+    async fn find_dead(&mut self, world: &World, id: JobId) -> StoreResult<Option<DeadJob>> {
+        self.reading(|state| {
+            let mut rows = state.jobs.iter();
+            let row = rows.find(|row| row.job.world == *world && row.job.id == id);
+            row.and_then(OutboxRow::dead)
+        })
+    }
+
+    async fn revive(&mut self, world: &World, id: JobId, now: Timestamp) -> StoreResult<bool> {
+        self.writing(|state| {
+            let mut rows = state.jobs.iter_mut();
+            let Some(row) = rows.find(|row| {
+                let is_it = row.job.world == *world && row.job.id == id;
+                is_it && row.is_dead && row.job.deliver_before > now
+            }) else {
+                return Ok(false);
+            };
+            (row.is_dead, row.ended_at, row.fault) = (false, None, None);
+            (row.job.failures, row.job.not_before) = (0, now);
+            Ok(true)
+        })
+    }
+
+    async fn drop_dead(&mut self, world: &World, id: JobId) -> StoreResult<bool> {
+        self.writing(|state| {
+            let is_it = |row: &OutboxRow| row.is_dead && row.job.world == *world && row.job.id == id;
+            Ok(remove(&mut state.jobs, is_it) == 1)
         })
     }
 

@@ -15,7 +15,7 @@ use vestry_domain::ids::UserId;
 use vestry_domain::key_transfer::ImportKey;
 use vestry_domain::link::Link;
 use vestry_domain::management_key::ManagementKey;
-use vestry_domain::message::{CapturedMessage, OutboxJob};
+use vestry_domain::message::{CapturedMessage, JobFault, OutboxJob};
 use vestry_domain::operator::{Operator, OperatorLink};
 use vestry_domain::passkey::{Passkey, PasskeyChallenge, UserHandle};
 use vestry_domain::password::StoredPassword;
@@ -134,6 +134,8 @@ pub(super) struct OutboxRow {
     pub(super) job: OutboxJob,
     pub(super) lease: Option<Lease>,
     pub(super) ended_at: Option<Timestamp>,
+    pub(super) is_dead: bool,
+    pub(super) fault: Option<JobFault>,
 }
 
 #[derive(Clone)]
