@@ -574,6 +574,7 @@ macro_rules! store_suite {
                 a_job_is_given_back
                 pr_71_a_job_that_was_not_begun_loses_no_attempt
                 pr_73_a_dead_job_is_set_aside
+                pr_142_waiting_jobs_are_counted
                 jobs_stay_in_their_world
                 parallel_workers_share_the_jobs
                 parallel_ends_count_once

@@ -75,6 +75,11 @@ impl Background {
         tasks.spawn_on(async move { sweeper.run_sweeper(sweeps).await }, runtime);
         let (refused, counted) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { refused.run_refusals(counted).await }, runtime);
+        let (outbox, counted) = (Arc::clone(service), until(stopped.clone()));
+        tasks.spawn_on(
+            async move { outbox.run_outbox_counts(counted).await },
+            runtime,
+        );
         let (counting, counted) = (Arc::clone(service), until(stopped.clone()));
         tasks.spawn_on(async move { counting.run_activity(counted).await }, runtime);
         let (measuring, measured) = (Arc::clone(service), until(stopped.clone()));

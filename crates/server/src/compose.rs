@@ -288,6 +288,7 @@ pub(crate) fn service(
         search_within: vestry_app::Settings::SEARCH_WITHIN,
         searches_at_once: vestry_app::Settings::searches_with(settings.database.reading()),
         webhooks_in_flight: settings.webhooks.max_in_flight,
+        max_waiting: settings.outbox.max_waiting,
         checkpoint_every: settings.audit.checkpoint_every,
         require_anchor: settings.audit.require_anchor,
         console: settings.console.address(),

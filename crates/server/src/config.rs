@@ -206,6 +206,8 @@ pub(crate) struct PasswordSettings {
 pub(crate) struct OutboxSettings {
     /// Whether `serve` delivers messages; `vestry worker` always does.
     pub(crate) worker: bool,
+    /// Waiting messages of an environment, channel and priority beyond which sends fail.
+    pub(crate) max_waiting: i64,
 }
 
 /// `webhooks.*`
@@ -460,6 +462,7 @@ impl Settings {
             passwords: PasswordSettings::from_entries(entries)?,
             outbox: OutboxSettings {
                 worker: entries.switch("outbox.worker")?,
+                max_waiting: entries.number("outbox.max_waiting", 1..=10_000_000)?,
             },
             webhooks: WebhookSettings {
                 worker: entries.switch("webhooks.worker")?,

@@ -1,26 +1,78 @@
 //! Messages waiting for delivery.
 
-use diesel::dsl::{min, sql};
+use diesel::dsl::{count_star, min, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
 };
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel_async::RunQueryDsl;
 use vestry_domain::ids::{AppId, JobId};
-use vestry_domain::message::{DeadJob, JobFault, JobEnd, OutboxJob, OutboxQueue, Priority, lane_of};
+use vestry_domain::message::{
+    Channel, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue, Priority, lane_of,
+};
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
-use vestry_ports::store::{CommitEffect, Outbox, StoreResult, lane_share};
+use vestry_ports::store::{Backlog, CommitEffect, MAX_COUNTED, Outbox, StoreResult, lane_share};
 
 use super::{Unit, count, dialect, in_world, read_all};
 use vestry_store_rows::delete_limited;
 use vestry_store_rows::prepared::Prepared;
 use vestry_store_rows::rows::Table;
-use vestry_store_rows::rows::messages::{DeadJobRow, OutboxRow};
+use vestry_store_rows::rows::messages::{DeadJobRow, OutboxRow, stored_priority};
 use vestry_store_rows::schema::outbox;
 
 /// The condition of the index of dead jobs. With a parameter in it the index could not be used.
 const IS_DEAD: &str = "ended_as = 'dead'";
+
+/// Counts the jobs of each channel and priority, and finds the oldest due one of each with one look-up for each lane. Its parameter is the
+/// time. 10000 is [`MAX_COUNTED`].
+const BACKLOG: &str = "\
+    WITH RECURSIVE lanes (lane) AS (VALUES (0) UNION ALL SELECT lane + 1 FROM lanes WHERE lane < 63), \
+    environments (environment) AS (VALUES ('live'), ('test')), \
+    channels (channel) AS (VALUES ('email'), ('sms')), \
+    priorities (priority) AS (VALUES (0), (1), (2)) \
+    SELECT channels.channel, CAST(priorities.priority AS BIGINT) AS priority, \
+        (SELECT count(*) FROM ( \
+            SELECT 1 AS one FROM outbox AS job WHERE job.ended_at IS NULL AND job.environment IN ('live', 'test') \
+                AND job.channel = channels.channel AND job.priority = priorities.priority LIMIT 10000 \
+        ) AS few) AS waiting, \
+        (SELECT min(( \
+            SELECT job.due_at FROM outbox AS job WHERE job.ended_at IS NULL AND job.environment = environments.environment \
+                AND job.channel = channels.channel AND job.priority = priorities.priority AND job.lane = lanes.lane \
+                AND job.due_at <= $1 \
+            ORDER BY job.due_at LIMIT 1 \
+        )) FROM lanes CROSS JOIN environments) AS due_since \
+    FROM channels CROSS JOIN priorities";
+
+/// A row of [`BACKLOG`].
+#[derive(diesel::Queryable, diesel::QueryableByName)]
+struct BacklogRow {
+    #[diesel(sql_type = Text)]
+    channel: String,
+    #[diesel(sql_type = BigInt)]
+    priority: i64,
+    #[diesel(sql_type = BigInt)]
+    waiting: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    due_since: Option<i64>,
+}
+
+/// Leaves out what has no jobs, and times that are not due.
+fn read_backlog(rows: Vec<BacklogRow>, now: Timestamp) -> StoreResult<Vec<Backlog>> {
+    let table = Table("outbox");
+    let mut backlog = Vec::new();
+    for row in rows.into_iter().filter(|row| row.waiting > 0) {
+        let due_since = row.due_since.map(Timestamp::from_unix);
+        backlog.push(Backlog {
+            channel: table.parse("channel", &row.channel)?,
+            priority: stored_priority(&table, row.priority)?,
+            waiting: row.waiting.min(MAX_COUNTED),
+            due_since: due_since.filter(|due| *due <= now),
+        });
+    }
+    backlog.sort_by_key(|of| (of.channel, of.priority));
+    Ok(backlog)
+}
 
 /// The key of a due job, and since when it is due.
 type Due = (String, String, String, i64);
@@ -329,8 +381,76 @@ impl Outbox for Unit {
         let dead = in_world!(outbox, world)
             .filter(outbox::id.eq(id.to_string()))
             .filter(sql::<Bool>(IS_DEAD));
-        let deleted = Prepared(diesel::delete(dead)).execute(self.writing()?).await;
+        let deleted = Prepared(diesel::delete(dead))
+            .execute(self.writing()?)
+            .await;
         Ok(self.done(deleted)? == 1)
+    }
+
+    async fn crowded(&mut self, most: i64) -> StoreResult<Vec<(World, Channel, Priority)>> {
+        let waiting = outbox::table.filter(outbox::ended_at.is_null());
+        let further = waiting
+            .order((
+                outbox::environment,
+                outbox::channel,
+                outbox::priority,
+                outbox::lane,
+            ))
+            .limit(1)
+            .offset(most)
+            .select(outbox::lane);
+        let further = further.get_result::<i64>(self.reading()?).await.optional();
+        if self.done(further)?.is_none() {
+            // There are not so many of all Apps together.
+            return Ok(Vec::new());
+        }
+        let query = waiting
+            .group_by((
+                outbox::app_id,
+                outbox::environment,
+                outbox::channel,
+                outbox::priority,
+            ))
+            .having(count_star().gt(most))
+            .select((
+                outbox::app_id,
+                outbox::environment,
+                outbox::channel,
+                outbox::priority,
+            ));
+        let found = query
+            .load::<(String, String, String, i64)>(self.reading()?)
+            .await;
+        let table = Table("outbox");
+        self.done(found)?
+            .iter()
+            .map(|(app, environment, channel, priority)| {
+                Ok((
+                    table.world(app, environment)?,
+                    table.parse("channel", channel)?,
+                    stored_priority(&table, *priority)?,
+                ))
+            })
+            .collect()
+    }
+
+    async fn backlog(&mut self, now: Timestamp) -> StoreResult<Vec<Backlog>> {
+        if self.is_distributed() {
+            let query = outbox::table
+                .filter(outbox::ended_at.is_null())
+                .group_by((outbox::channel, outbox::priority))
+                .select((
+                    outbox::channel,
+                    outbox::priority,
+                    count_star(),
+                    min(outbox::due_at),
+                ));
+            let found = query.load::<BacklogRow>(self.reading()?).await;
+            return read_backlog(self.done(found)?, now);
+        }
+        let query = diesel::sql_query(BACKLOG).bind::<BigInt, _>(now.unix());
+        let found = Prepared(query).load::<BacklogRow>(self.reading()?).await;
+        read_backlog(self.done(found)?, now)
     }
 
     async fn waiting(&mut self) -> StoreResult<i64> {

@@ -17,6 +17,10 @@ pub enum Fault {
     /// Callers can cause this at will, so it is not logged each time.
     #[error("the server is at capacity; try again later")]
     Overloaded,
+    /// Too many messages of this kind wait to be delivered (503 `unavailable`); retrying later is right. Like [`Fault::Overloaded`], it is not
+    /// logged each time.
+    #[error("too many messages of this App are waiting; try again later")]
+    TooManyWaiting,
     /// A dependency is down or overloaded (503 `unavailable`); retrying later is right.
     #[error("a dependency is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),

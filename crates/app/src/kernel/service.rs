@@ -10,6 +10,7 @@ use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
+use vestry_domain::message::{Channel, Priority};
 use vestry_domain::metric::Job;
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
@@ -79,6 +80,8 @@ pub struct Settings {
     pub searches_at_once: usize,
     /// Maximum concurrent webhook requests of this process.
     pub webhooks_in_flight: usize,
+    /// Number of waiting messages of an environment, channel and priority beyond which sends fail.
+    pub max_waiting: i64,
     /// Interval between audit checkpoints if something changed; at least a second.
     pub checkpoint_every: Duration,
     /// Maximum age of the last checkpoint in a sink other than the server log while wallet keys are used; `None` means no limit.
@@ -101,6 +104,9 @@ impl Settings {
             quarter => quarter,
         }
     }
+
+    /// Default number of waiting messages beyond which sends fail.
+    pub const MAX_WAITING: i64 = 50_000;
 
     /// Default number of concurrent webhook requests.
     pub const WEBHOOKS_IN_FLIGHT: usize = 256;
@@ -317,6 +323,19 @@ impl Service {
     /// Returns whether audit checkpoints are stored outside the database and the log of the service.
     pub fn has_remote_sink(&self) -> bool {
         self.ports.sinks.iter().any(|sink| sink.name() != LOG_SINK)
+    }
+
+    /// Checks that not too many messages of this kind wait (PR-142).
+    pub(crate) fn admit_message(
+        &self,
+        world: World,
+        channel: Channel,
+        priority: Priority,
+    ) -> Result<(), Fault> {
+        match self.outbox_counts.is_crowded(world, channel, priority) {
+            true => Err(Fault::TooManyWaiting),
+            false => Ok(()),
+        }
     }
 
     /// Returns whether live mail can be sent.

@@ -203,6 +203,19 @@ impl Harness {
         ))
     }
 
+    /// A process that refuses sends while more messages than this wait.
+    pub(crate) fn process_with_max_waiting(&self, max_waiting: i64) -> Arc<Service> {
+        let settings = Settings {
+            max_waiting,
+            ..settings()
+        };
+        Arc::new(Service::new(
+            self.ports.clone(),
+            settings,
+            Handle::current(),
+        ))
+    }
+
     /// A process with the test's own SMS provider.
     pub(crate) fn process_with_sms(&self, sms: Arc<dyn SmsSender>) -> Arc<Service> {
         service(&Ports {
@@ -640,6 +653,7 @@ fn settings() -> Settings {
         search_within: Settings::SEARCH_WITHIN,
         searches_at_once: Settings::searches_with(4),
         webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
+        max_waiting: Settings::MAX_WAITING,
         checkpoint_every: Settings::CHECKPOINT_EVERY,
         require_anchor: None,
         console: Some(ConsoleAddress {

@@ -8,7 +8,7 @@ use vestry_domain::message::{
 };
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::store::Store;
+use vestry_ports::store::{Backlog, Store};
 
 use super::stage::{Stage, committed, works};
 use crate::race::{count, race};
@@ -71,10 +71,10 @@ impl Stage {
         job
     }
 
-    /// A world of the same environment whose App has another lane than those of `others`.
-    async fn world_in_another_lane(&mut self, others: &[World]) -> World {
+    /// A world of this environment whose App has another lane than those of `others`.
+    async fn world_in_another_lane(&mut self, environment: Environment, others: &[World]) -> World {
         loop {
-            let world = World::new(self.app().await.id, others[0].environment);
+            let world = World::new(self.app().await.id, environment);
             let lane = |world: &World| lane_of(world.app_id);
             if others.iter().all(|other| lane(other) != lane(&world)) {
                 return world;
@@ -183,7 +183,11 @@ pub async fn jobs_of_one_app_are_claimed(store: Arc<dyn Store>) {
         }
     }
     // Queue by queue.
-    let place = |job: &OutboxJob| Environment::ALL.iter().position(|one| *one == job.world.environment);
+    let place = |job: &OutboxJob| {
+        Environment::ALL
+            .iter()
+            .position(|one| *one == job.world.environment)
+    };
     jobs.sort_by_key(|job| (place(job), job.id));
     let now = stage.samples.tick();
     let held = stage.claim("zero", now, 1).await;
@@ -192,10 +196,12 @@ pub async fn jobs_of_one_app_are_claimed(store: Arc<dyn Store>) {
         .filter(|job| !ids(&held).contains(&job.id))
         .partition(|job| job.world.app_id == world.app_id);
     let queue = OutboxQueue::new(world.environment, Channel::Email);
-    let due = async |limit| in_view!(stage.store, |view| view
-        .outbox()
-        .apps_due(queue, now, limit)
-        .await);
+    let due = async |limit| {
+        in_view!(stage.store, |view| view
+            .outbox()
+            .apps_due(queue, now, limit)
+            .await)
+    };
     let mut apps = due(10).await;
     apps.sort_unstable();
     let mut expected = [world.app_id, other.app_id];
@@ -236,11 +242,16 @@ pub async fn pr_72_urgent_jobs_come_first(store: Arc<dyn Store>) {
     }
     assert_eq!(ids(&claimed), ids(&jobs));
     let queue = OutboxQueue::new(world.environment, Channel::Email);
-    let [other, ..] = [stage.world_in_another_lane(&[world]).await];
+    let other = stage
+        .world_in_another_lane(world.environment, &[world])
+        .await;
     stage.urgent(world, Priority::Invite).await;
     stage.urgent(other, Priority::SignIn).await;
     let now = stage.samples.tick();
-    let due = in_view!(stage.store, |view| view.outbox().apps_due(queue, now, 9).await);
+    let due = in_view!(stage.store, |view| view
+        .outbox()
+        .apps_due(queue, now, 9)
+        .await);
     assert_eq!(due, [other.app_id, world.app_id]);
 }
 
@@ -249,20 +260,26 @@ pub async fn pr_72_a_lane_gets_a_quarter_while_others_wait(store: Arc<dyn Store>
     let mut stage = Stage::new(store);
     let world = stage.world().await;
     let queue = OutboxQueue::new(world.environment, Channel::Email);
-    let mut worlds = vec![world];
+    let mut others = Vec::new();
+    let mut taken = vec![world];
     for _ in 0..3 {
-        worlds.push(stage.world_in_another_lane(&worlds).await);
+        let other = stage.world_in_another_lane(world.environment, &taken).await;
+        taken.push(other);
+        others.push(other);
     }
+    let worlds = taken;
     for _ in 0..70 {
         stage.urgent(world, Priority::Invite).await;
     }
     // Added last, and less of them than of the first.
-    for other in &worlds[1..] {
+    let mut last = world;
+    for other in &others {
+        last = *other;
         for _ in 0..5 {
             stage.urgent(*other, Priority::Invite).await;
         }
     }
-    let code = stage.urgent(worlds[3], Priority::SignIn).await;
+    let code = stage.urgent(last, Priority::SignIn).await;
     let now = stage.samples.tick();
     let mut shares = Vec::new();
     for limit in [16, 16, 16, 4] {
@@ -277,10 +294,10 @@ pub async fn pr_72_a_lane_gets_a_quarter_while_others_wait(store: Arc<dyn Store>
     // The others have sixteen in all.
     let expected = [[4, 4, 4, 4], [12, 1, 1, 2], [16, 0, 0, 0], [4, 0, 0, 0]];
     assert_eq!(shares, expected);
-    stage.urgent(worlds[1], Priority::Invite).await;
+    stage.urgent(last, Priority::Invite).await;
     let now = stage.samples.tick();
     let claimed = stage.claim_from(queue, "one", now, 4).await;
-    assert_eq!(claimed.last().map(|job| job.world), Some(worlds[1]));
+    assert_eq!(claimed.last().map(|job| job.world), Some(last));
 }
 
 /// A job is available from its due second on, and not before.
@@ -427,7 +444,10 @@ pub async fn pr_71_a_job_that_was_not_begun_loses_no_attempt(store: Arc<dyn Stor
     assert!(give_back(&world, "one").await);
     assert!(!give_back(&world, "one").await);
     assert!(!stage.finish(&job, "one", now).await);
-    let expected = OutboxJob { attempts: 1, ..job.clone() };
+    let expected = OutboxJob {
+        attempts: 1,
+        ..job.clone()
+    };
     assert_eq!(stage.claim("two", now, 10).await, [expected]);
     assert!(stage.finish(&job, "two", now).await);
     assert!(!give_back(&world, "two").await);
@@ -456,9 +476,8 @@ pub async fn pr_73_a_dead_job_is_set_aside(store: Arc<dyn Store>) {
     let revive = async |world: &World, id, at| {
         in_tx!(stage.store, |tx| tx.outbox().revive(world, id, at).await)
     };
-    let drop_dead = async |world: &World, id| {
-        in_tx!(stage.store, |tx| tx.outbox().drop_dead(world, id).await)
-    };
+    let drop_dead =
+        async |world: &World, id| in_tx!(stage.store, |tx| tx.outbox().drop_dead(world, id).await);
     let [first, second] = &jobs;
     assert!(!fail(first, None).await, "it is not held");
     assert_eq!(ids(&stage.claim("one", now, 10).await), ids(&jobs));
@@ -513,6 +532,73 @@ pub async fn pr_73_a_dead_job_is_set_aside(store: Arc<dyn Store>) {
     assert!(drop_dead(&world, second.id).await);
     assert!(!drop_dead(&world, second.id).await);
     assert_eq!(dead(&world, 10).await, []);
+}
+
+/// PR-142: waiting jobs are counted by world, channel and priority. The backlog has their numbers, and how long the oldest one has been due.
+pub async fn pr_142_waiting_jobs_are_counted(store: Arc<dyn Store>) {
+    let mut stage = Stage::new(store);
+    let world = stage.world().await;
+    let [alike, other, _] = stage.strangers(world).await;
+    let now = stage.samples.now();
+    let mut jobs = Vec::new();
+    for (world, channel, priority, count) in [
+        (world, Channel::Email, Priority::Invite, 3),
+        (world, Channel::Email, Priority::SignIn, 2),
+        (world, Channel::Sms, Priority::SignIn, 1),
+        (alike, Channel::Email, Priority::Invite, 2),
+        (other, Channel::Email, Priority::Invite, 1),
+    ] {
+        for _ in 0..count {
+            let job = OutboxJob {
+                channel,
+                priority,
+                ..stage.samples.job(world)
+            };
+            in_tx!(stage.store, |tx| tx.outbox().push(&job).await);
+            jobs.push(job);
+        }
+    }
+    let crowded = async |most| {
+        let mut found = in_view!(stage.store, |view| view.outbox().crowded(most).await);
+        found.sort_unstable();
+        found
+    };
+    let backlog = async |now| in_view!(stage.store, |view| view.outbox().backlog(now).await);
+    let invitations = (world, Channel::Email, Priority::Invite);
+    let mut two = vec![
+        invitations,
+        (world, Channel::Email, Priority::SignIn),
+        (alike, Channel::Email, Priority::Invite),
+    ];
+    two.sort_unstable();
+    assert_eq!(crowded(1).await, two);
+    assert_eq!(crowded(2).await, [invitations]);
+    assert_eq!(crowded(3).await, []);
+    let last = jobs.iter().map(|job| job.not_before).max();
+    let last = last.unwrap_or(now);
+    let first = |channel, priority| {
+        let of = jobs
+            .iter()
+            .filter(|job| job.channel == channel && job.priority == priority);
+        of.map(|job| job.not_before).min()
+    };
+    let expected = |channel, priority, waiting| Backlog {
+        channel,
+        priority,
+        waiting,
+        due_since: first(channel, priority),
+    };
+    let all = [
+        expected(Channel::Email, Priority::SignIn, 2),
+        expected(Channel::Email, Priority::Invite, 6),
+        expected(Channel::Sms, Priority::SignIn, 1),
+    ];
+    assert_eq!(backlog(last).await, all);
+    let none_due = all.map(|of| Backlog {
+        due_since: None,
+        ..of
+    });
+    assert_eq!(backlog(now - Seconds(1)).await, none_due);
 }
 
 /// A job is ended and returned only in its own world; the same id may be pending in several (I11).

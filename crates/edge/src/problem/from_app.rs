@@ -98,10 +98,19 @@ impl From<Restriction> for Problem {
     }
 }
 
+/// How often waiting messages are counted.
+const COUNTED_EVERY: Seconds = Seconds(15);
+
 impl From<Fault> for Problem {
     fn from(fault: Fault) -> Self {
         let (code, wait) = match &fault {
             Fault::Overloaded => return Self::new(Code::Unavailable).with_retry_after(Seconds(2)),
+            Fault::TooManyWaiting => {
+                return Self {
+                    message: fault.to_string().into(),
+                    ..Self::new(Code::Unavailable).with_retry_after(COUNTED_EVERY)
+                };
+            }
             Fault::StaleRoot(..) | Fault::LostRace => (Code::Unavailable, Some(1)),
             Fault::Unavailable(_) => (Code::Unavailable, Some(2)),
             Fault::Sealed(_) => (Code::Sealed, Some(10)),

@@ -58,7 +58,7 @@ pub use identifiers::{Attached, Identifier, Identifiers, Moved};
 pub use leases::{Leases, MAX_LEASE};
 pub use links::Links;
 pub use operators::{OperatorLinks, Operators};
-pub use outbox::{Captured, CapturedFilter, Outbox, lane_share};
+pub use outbox::{Backlog, Captured, CapturedFilter, MAX_COUNTED, Outbox, lane_share};
 pub use partitions::{Partition, Partitions};
 pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};

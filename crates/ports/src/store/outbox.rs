@@ -2,12 +2,28 @@
 
 use vestry_domain::ids::{AppId, JobId, MessageId};
 use vestry_domain::message::{
-    CapturedMessage, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue,
+    CapturedMessage, Channel, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue, Priority,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_port_macro::port;
 
 use super::StoreResult;
+
+/// The number at which [`Outbox::backlog`] stops counting.
+pub const MAX_COUNTED: i64 = 10_000;
+
+/// Jobs of a channel and priority that have not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    /// The channel.
+    pub channel: Channel,
+    /// The urgency.
+    pub priority: Priority,
+    /// Their number, at most [`MAX_COUNTED`].
+    pub waiting: i64,
+    /// Since when the oldest due one is due; `None` if none is.
+    pub due_since: Option<Timestamp>,
+}
 
 /// The most jobs that a claim with this limit takes from one lane while others have due jobs.
 pub fn lane_share(limit: i64) -> i64 {
@@ -87,6 +103,10 @@ pub trait Outbox: Send {
     async fn revive(&mut self, world: &World, id: JobId, now: Timestamp) -> StoreResult<bool>;
     /// Deletes a dead job; `false` if there is none.
     async fn drop_dead(&mut self, world: &World, id: JobId) -> StoreResult<bool>;
+    /// The worlds, channels and priorities with more than `most` jobs that have not ended.
+    async fn crowded(&mut self, most: i64) -> StoreResult<Vec<(World, Channel, Priority)>>;
+    /// For each channel and priority with jobs that have not ended: their number up to [`MAX_COUNTED`], and the oldest due one.
+    async fn backlog(&mut self, now: Timestamp) -> StoreResult<Vec<Backlog>>;
     /// Number of jobs of all worlds that have not ended: for metrics, and for tests that wait for an empty outbox.
     async fn waiting(&mut self) -> StoreResult<i64>;
     /// Deletes jobs that ended before the given time; returns how many.

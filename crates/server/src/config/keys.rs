@@ -96,6 +96,7 @@ pub(super) const KEYS: &[Key] = &[
     key("limits.sends_per_identifier", Kind::Number, Some("0")),
     key("limits.failed_auth_per_minute", Kind::Number, Some("60")),
     key("outbox.worker", Kind::Switch, Some("true")),
+    key("outbox.max_waiting", Kind::Number, Some("50000")),
     key("webhooks.worker", Kind::Switch, Some("true")),
     key("webhooks.max_in_flight", Kind::Number, Some("256")),
     key("webhooks.timeout", Kind::Number, Some("15")),

@@ -92,6 +92,7 @@ impl Default for Options {
                 search_within: Settings::SEARCH_WITHIN,
                 searches_at_once: Settings::searches_with(4),
                 webhooks_in_flight: Settings::WEBHOOKS_IN_FLIGHT,
+                max_waiting: Settings::MAX_WAITING,
                 checkpoint_every: Settings::CHECKPOINT_EVERY,
                 require_anchor: None,
                 console: Some(ConsoleAddress {

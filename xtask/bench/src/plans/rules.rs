@@ -32,6 +32,14 @@ const ALLOWED: &[(&str, &str)] = &[
         "rows that were just deleted from the inbox are still in its index for the next reader",
     ),
     (
+        "WITH RECURSIVE lanes",
+        "a claim reads the first due jobs of each lane, and a count of pending jobs stops at 10,000",
+    ),
+    (
+        "SELECT \"outbox\".\"lane\" FROM \"outbox\"",
+        "every 15 s; it reads as many pending jobs as `outbox.max_waiting` permits",
+    ),
+    (
         "(\"control_entries\".\"action\" = ANY($))",
         "it searches one kind of change among all of an App, which are few",
     ),

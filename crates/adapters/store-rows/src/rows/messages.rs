@@ -3,7 +3,9 @@
 use diesel::prelude::{Insertable, Queryable, QueryableByName, Selectable};
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::Sealed;
-use vestry_domain::message::{DeadJob, CapturedMessage, OutboxJob, Priority, compared_recipient, lane_of};
+use vestry_domain::message::{
+    CapturedMessage, DeadJob, OutboxJob, Priority, compared_recipient, lane_of,
+};
 use vestry_ports::store::{StoreError, StoreResult};
 
 use super::{Table, to_json};
@@ -59,7 +61,7 @@ impl TryFrom<OutboxRow> for OutboxJob {
             id: table.parse("id", &row.id)?,
             world: table.world(&row.app_id, &row.environment)?,
             channel: table.parse("channel", &row.channel)?,
-            priority: priority(&table, row.priority)?,
+            priority: stored_priority(&table, row.priority)?,
             payload: Sealed {
                 key_version: table.small("payload_key_version", row.payload_key_version)?,
                 bytes: row.payload,
@@ -73,7 +75,8 @@ impl TryFrom<OutboxRow> for OutboxJob {
     }
 }
 
-fn priority(table: &Table, number: i64) -> StoreResult<Priority> {
+/// Reads a stored priority.
+pub fn stored_priority(table: &Table, number: i64) -> StoreResult<Priority> {
     let number = u8::try_from(number).ok();
     number
         .and_then(Priority::from_number)
@@ -107,7 +110,7 @@ impl TryFrom<DeadJobRow> for DeadJob {
             id: table.parse("id", &row.id)?,
             world: table.world(&row.app_id, &row.environment)?,
             channel: table.parse("channel", &row.channel)?,
-            priority: priority(&table, row.priority)?,
+            priority: stored_priority(&table, row.priority)?,
             attempts: table.small("attempts", row.attempts)?,
             fault: table.parse("fault", &fault)?,
             created_at: Timestamp::from_unix(row.created_at),

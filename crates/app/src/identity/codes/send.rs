@@ -6,7 +6,7 @@ use vestry_domain::email::Email;
 use vestry_domain::event::Via;
 use vestry_domain::ids::UserId;
 use vestry_domain::limits::{self, Limit};
-use vestry_domain::message::{Channel, OutboxJob};
+use vestry_domain::message::{Channel, OutboxJob, Priority};
 use vestry_domain::phone::{NumberRange, PhoneNumber};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
@@ -249,6 +249,7 @@ impl Service {
         if !caller.is_test() {
             self.require_transport(C::CHANNEL)?;
         }
+        self.admit_message(caller.world, C::CHANNEL, Priority::SignIn)?;
         loop {
             if let Some(sent) = retried(|| self.try_to_send(caller, &request)).await? {
                 return Ok(sent);

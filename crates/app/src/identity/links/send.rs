@@ -6,7 +6,9 @@ use vestry_domain::email::Email;
 use vestry_domain::event::Via;
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::link::{self, FALLBACK_CODE_LIFETIME, Link, LinkPurpose};
-use vestry_domain::message::{FallbackCode, MailedLink, OutboxJob, invite_mail, login_link_mail};
+use vestry_domain::message::{
+    Channel, FallbackCode, MailedLink, OutboxJob, Priority, invite_mail, login_link_mail,
+};
 use vestry_domain::redirect::{Landing, RedirectKind};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
@@ -236,6 +238,13 @@ impl Service {
         if !caller.is_test() && !self.has_mailer() {
             return Err(Fault::NoTransport("mail").into());
         }
+        let priority = match request.purpose {
+            LinkPurpose::Invite => Priority::Invite,
+            LinkPurpose::Login | LinkPurpose::Create | LinkPurpose::PasswordReset => {
+                Priority::SignIn
+            }
+        };
+        self.admit_message(caller.world, Channel::Email, priority)?;
         loop {
             if let Some(sent) = retried(|| self.try_to_send_link(caller, &request)).await? {
                 return Ok(sent);

@@ -7,7 +7,7 @@ use vestry_domain::event::Fact;
 use vestry_domain::ids::{EmailId, UserId};
 use vestry_domain::limits;
 use vestry_domain::link::{self, Link, LinkPurpose};
-use vestry_domain::message::{MailedLink, OutboxJob, reset_mail};
+use vestry_domain::message::{Channel, MailedLink, OutboxJob, Priority, reset_mail};
 use vestry_domain::redirect::{Landing, RedirectKind};
 use vestry_domain::session::DeviceFingerprint;
 use vestry_domain::timestamp::Seconds;
@@ -113,6 +113,7 @@ impl Service {
         if !caller.is_test() && !self.has_mailer() {
             return Err(Fault::NoTransport("mail").into());
         }
+        self.admit_message(caller.world, Channel::Email, Priority::SignIn)?;
         let request = Request {
             reserved: reserved::of_email(caller, &email),
             email,

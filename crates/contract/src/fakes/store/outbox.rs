@@ -1,16 +1,17 @@
 //! Pending messages, and captured ones.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use vestry_domain::ids::{AppId, JobId};
 use vestry_domain::message::{
-    CapturedMessage, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue, Priority, compared_recipient, lane_of,
+    CapturedMessage, Channel, DeadJob, JobEnd, JobFault, OutboxJob, OutboxQueue, Priority,
+    compared_recipient, lane_of,
 };
 use vestry_domain::{Timestamp, World};
 use vestry_ports::port;
 use vestry_ports::store::{
-    Captured, CapturedFilter, CommitEffect, Outbox, StoreResult, lane_share,
+    Backlog, Captured, CapturedFilter, CommitEffect, MAX_COUNTED, Outbox, StoreResult, lane_share,
 };
 
 use super::Work;
@@ -24,7 +25,7 @@ impl OutboxRow {
 
     fn dead(&self) -> Option<DeadJob> {
         let (job, died_at, fault) = (&self.job, self.ended_at?, self.fault?);
-        self.is_dead.then(|| DeadJob {
+        self.is_dead.then_some(DeadJob {
             id: job.id,
             world: job.world,
             channel: job.channel,
@@ -260,8 +261,42 @@ impl Outbox for Work {
 
     async fn drop_dead(&mut self, world: &World, id: JobId) -> StoreResult<bool> {
         self.writing(|state| {
-            let is_it = |row: &OutboxRow| row.is_dead && row.job.world == *world && row.job.id == id;
+            let is_it =
+                |row: &OutboxRow| row.is_dead && row.job.world == *world && row.job.id == id;
             Ok(remove(&mut state.jobs, is_it) == 1)
+        })
+    }
+
+    async fn crowded(&mut self, most: i64) -> StoreResult<Vec<(World, Channel, Priority)>> {
+        self.reading(|state| {
+            let mut counts: HashMap<(World, Channel, Priority), i64> = HashMap::new();
+            for row in state.jobs.iter().filter(|row| row.ended_at.is_none()) {
+                let key = (row.job.world, row.job.channel, row.job.priority);
+                *counts.entry(key).or_default() += 1;
+            }
+            let crowded = counts.into_iter().filter(|(_, count)| *count > most);
+            crowded.map(|(key, _)| key).collect()
+        })
+    }
+
+    async fn backlog(&mut self, now: Timestamp) -> StoreResult<Vec<Backlog>> {
+        self.reading(|state| {
+            let mut backlog: BTreeMap<(Channel, Priority), Backlog> = BTreeMap::new();
+            for row in state.jobs.iter().filter(|row| row.ended_at.is_none()) {
+                let (channel, priority) = (row.job.channel, row.job.priority);
+                let of = backlog.entry((channel, priority)).or_insert(Backlog {
+                    channel,
+                    priority,
+                    waiting: 0,
+                    due_since: None,
+                });
+                of.waiting = (of.waiting + 1).min(MAX_COUNTED);
+                if row.is_free(now) {
+                    let due = row.job.not_before;
+                    of.due_since = Some(of.due_since.map_or(due, |other| other.min(due)));
+                }
+            }
+            backlog.into_values().collect()
         })
     }
 

@@ -99,6 +99,7 @@ fn shared(fault: &Fault) -> Fault {
         Fault::Sealed(_) => Fault::Sealed(CustodyError::Sealed(UNWRITTEN.into())),
         Fault::Tampered(_) | Fault::Internal(_) => Fault::Internal(UNWRITTEN.into()),
         Fault::Overloaded
+        | Fault::TooManyWaiting
         | Fault::Unavailable(_)
         | Fault::NoTransport(_)
         | Fault::StaleRoot(..)
