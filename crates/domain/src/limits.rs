@@ -1,5 +1,7 @@
 //! Rate limits with a window that opens on first use.
 
+use std::num::NonZeroU32;
+
 use crate::timestamp::Seconds;
 use crate::{Invalid, Timestamp};
 
@@ -29,6 +31,18 @@ impl Limit {
         Self {
             most,
             window: Seconds(3_600),
+        }
+    }
+
+    /// The part of one of several replicas that count separately, at least one use.
+    #[must_use]
+    pub fn divided_by(self, replicas: NonZeroU32) -> Self {
+        if self.is_off() {
+            return self;
+        }
+        Self {
+            most: (self.most / replicas).max(1),
+            ..self
         }
     }
 

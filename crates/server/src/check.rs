@@ -248,7 +248,7 @@ async fn limits(settings: &LimitSettings) -> Result<String, Failure> {
         LimitStore::Memory => "in each process",
         LimitStore::Database => "in the database",
         LimitStore::Redis(url) => {
-            let limiter = compose::redis(url).await?;
+            let limiter = compose::redis(url, settings.replicas).await?;
             let probed = limiter.probe().await;
             probed.context("Redis is unreachable; each process counts on its own")?;
             "in Redis"

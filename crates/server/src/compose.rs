@@ -1,5 +1,6 @@
 //! The composition root: chooses the adapter for each port.
 
+use std::num::NonZeroU32;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -227,13 +228,20 @@ pub(crate) async fn limiter(
     match &settings.store {
         LimitStore::Memory => Ok(Arc::new(MemoryLimiter::new())),
         LimitStore::Database => Ok(Arc::new(store.rate_limiter())),
-        LimitStore::Redis(url) => Ok(Arc::new(redis(url).await?)),
+        LimitStore::Redis(url) => Ok(Arc::new(redis(url, settings.replicas).await?)),
     }
 }
 
 /// The rate limiter on Redis. The limiter bridges an unreachable server, so this is not an error.
-pub(crate) async fn redis(url: &Secret<String>) -> Result<RedisLimiter, Failure> {
-    RedisLimiter::connect(&RedisSettings::new(url.clone()))
+pub(crate) async fn redis(
+    url: &Secret<String>,
+    replicas: NonZeroU32,
+) -> Result<RedisLimiter, Failure> {
+    let settings = RedisSettings {
+        replicas,
+        ..RedisSettings::new(url.clone())
+    };
+    RedisLimiter::connect(&settings)
         .await
         .context("cannot use limits.store")
 }

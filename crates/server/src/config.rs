@@ -9,7 +9,7 @@ mod source;
 
 use std::fmt;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
@@ -179,6 +179,8 @@ pub(crate) struct LimitSettings {
     pub(crate) sends_per_identifier: u32,
     /// Unknown API keys that one client address may send per minute.
     pub(crate) failed_auth_per_minute: u32,
+    /// The number of processes that share an App's limits while `store` is unreachable.
+    pub(crate) replicas: NonZeroU32,
 }
 
 /// The store for rate-limit counters.
@@ -747,6 +749,8 @@ impl LimitSettings {
             sends_per_identifier: entries.number("limits.sends_per_identifier", 0..=u32::MAX)?,
             failed_auth_per_minute: entries
                 .number("limits.failed_auth_per_minute", 0..=u32::MAX)?,
+            replicas: NonZeroU32::new(entries.number("limits.replicas", 1..=10_000)?)
+                .unwrap_or(NonZeroU32::MIN),
         })
     }
 }

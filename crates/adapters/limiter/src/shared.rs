@@ -1,6 +1,7 @@
 //! Rate limiting in Redis or Valkey.
 
 use std::fmt;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,14 +24,17 @@ pub struct RedisSettings {
     pub url: Secret<String>,
     /// Time limit of one count, after which the store counts as unavailable.
     pub timeout: Duration,
+    /// The number of processes that share the limits while the store is unavailable.
+    pub replicas: NonZeroU32,
 }
 
 impl RedisSettings {
-    /// Settings for a server, with a timeout of 50 ms.
+    /// Settings for a server and one process, with a timeout of 50 ms.
     pub fn new(url: impl Into<Secret<String>>) -> Self {
         Self {
             url: url.into(),
             timeout: Duration::from_millis(50),
+            replicas: NonZeroU32::MIN,
         }
     }
 }
@@ -45,12 +49,13 @@ pub struct BadRedisUrl;
 /// There is one key per world, `vestry:rate:{app id}:{environment}`, which expires with its window. The window follows the server's clock;
 /// the caller's time is used only to express the window's end in the caller's clock.
 ///
-/// `on_store_failure = open`: if the server does not respond in time, every replica counts locally, with the same limit, until it is back.
-/// Requests are therefore never refused because of an outage, and at most `replicas` times the limit is admitted. The beginning and the end
-/// of an outage are logged once each. Limits that protect secrets (codes, sign-in) are counted in the database instead.
+/// `on_store_failure = open`: if the server does not respond in time, every replica counts locally until it is back, with its share of the
+/// limit ([`RedisSettings::replicas`], PR-68). Requests are therefore never refused because of an outage alone. The beginning and the end of
+/// an outage are logged once each. Limits that protect secrets (codes, sign-in) are counted in the database instead.
 pub struct RedisLimiter {
     link: Arc<Link>,
     alone: MemoryLimiter,
+    replicas: NonZeroU32,
 }
 
 impl RedisLimiter {
@@ -69,6 +74,7 @@ impl RedisLimiter {
         Ok(Self {
             link,
             alone: MemoryLimiter::new(),
+            replicas: settings.replicas,
         })
     }
 
@@ -106,7 +112,10 @@ impl RateLimiter for RedisLimiter {
         let key = format!("vestry:rate:{}:{}", world.app_id, world.environment);
         Ok(match self.link.count(&key, limit).await {
             Some(count) => verdict(count, limit, now),
-            None => self.alone.count(world, limit, now),
+            None => {
+                let share = limit.divided_by(self.replicas);
+                self.alone.count(world, share, now)
+            }
         })
     }
 

@@ -95,6 +95,7 @@ pub(super) const KEYS: &[Key] = &[
     key("passwords.breach.file", Kind::Text, None),
     key("limits.sends_per_identifier", Kind::Number, Some("0")),
     key("limits.failed_auth_per_minute", Kind::Number, Some("60")),
+    key("limits.replicas", Kind::Number, Some("1")),
     key("outbox.worker", Kind::Switch, Some("true")),
     key("outbox.max_waiting", Kind::Number, Some("50000")),
     key("webhooks.worker", Kind::Switch, Some("true")),

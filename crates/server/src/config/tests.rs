@@ -80,6 +80,7 @@ fn without_a_file_the_defaults_hold() {
     assert_eq!(settings.limits.live_per_minute, 1000);
     assert!(matches!(settings.limits.store, LimitStore::Memory));
     assert_eq!(settings.limits.failed_auth_per_minute, 60);
+    assert_eq!(settings.limits.replicas.get(), 1);
     assert_eq!(settings.outbox.max_waiting, 50_000);
     assert!(matches!(settings.mail, MailSettings::Capture));
     assert!(matches!(settings.sms, SmsSettings::Capture));

@@ -57,6 +57,21 @@ async fn alone_and_back(test: &str, broken: Way) {
     assert!((2..=4).contains(&left), "{left}");
 }
 
+/// PR-68: while the store is away, each of several replicas admits its share of the limit, and at least one use.
+#[tokio::test(flavor = "multi_thread")]
+async fn pr_68_without_the_store_each_replica_admits_its_share() {
+    let Some(url) = server::url() else { return };
+    let proxy = Proxy::before(&url).await;
+    proxy.make(Way::Cut);
+    for (replicas, share) in [(1, 10), (3, 3), (10, 1), (50, 1)] {
+        let limiter = server::connect_one_of(replicas, &proxy.url, SHORT).await;
+        let world = world(&format!("share of {replicas}"));
+        assert_eq!(admitted(&limiter, &world, LIMIT, 30).await, share);
+        let unlimited = Limit::per_minute(0);
+        assert_eq!(admitted(&limiter, &world, unlimited, 5).await, 5);
+    }
+}
+
 /// F7: an outage adds the latency of one timeout, not of one per request.
 #[tokio::test(flavor = "multi_thread")]
 async fn f7_requests_do_not_wait_for_a_server_known_to_be_silent() {

@@ -1,5 +1,6 @@
 //! The Redis or Valkey server of the tests.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -53,8 +54,14 @@ pub(crate) async fn limiter_with(url: &str, timeout: Duration) -> RedisLimiter {
 
 /// Connects a limiter, whether there is a server or not.
 pub(crate) async fn connect(url: &str, timeout: Duration) -> RedisLimiter {
+    connect_one_of(1, url, timeout).await
+}
+
+/// The same for one of several processes.
+pub(crate) async fn connect_one_of(replicas: u32, url: &str, timeout: Duration) -> RedisLimiter {
     let mut settings = RedisSettings::new(url.to_owned());
     settings.timeout = timeout;
+    settings.replicas = NonZeroU32::new(replicas).expect("at least one");
     RedisLimiter::connect(&settings).await.expect("a good URL")
 }
 
