@@ -79,9 +79,9 @@ impl Installation {
             variables: Vec::new(),
         };
         installation.set("database.url", &installation.database.url());
-        // A hundred concurrent requests wait for one writer, on a machine that runs other tests too.
+        // A hundred concurrent requests wait for one writer, on a machine that runs other tests too. The server must not give up before the test.
         if !matches!(installation.database, Database::Elsewhere(_)) {
-            installation.set("database.acquire_timeout", "30");
+            installation.set("database.acquire_timeout", "60");
         }
         // The throwaway test server does not wait for its disk.
         installation.set("database.allow_unsafe_durability", "true");

@@ -183,12 +183,38 @@ async fn of_passwords(api: &Api, lane: Lane) -> f64 {
 /// In an optimized build decoding a row takes 20 microseconds of one millisecond, and areas were 0.49 to 0.55. An extra lookup, seal or
 /// message of one kind shows above the threshold.
 const MAX_CHEAP: f64 = if IS_OPTIMIZED { 0.60 } else { 0.75 };
-/// As [`LEAST`]; beyond the decoding of a user's rows, an extra cost is another statement or seal.
-const LEAST_OF_CHEAP: Duration = if IS_OPTIMIZED {
-    Duration::ZERO
-} else {
-    Duration::from_micros(300)
-};
+/// As [`LEAST`]: half the time of a statement, measured now, because it depends on the machine and its load. Beyond the decoding of a user's
+/// rows, an extra cost is another statement or seal.
+async fn least_of_cheap(api: &Api) -> Duration {
+    const STATEMENTS: usize = 51;
+    if IS_OPTIMIZED {
+        return Duration::ZERO;
+    }
+    let mut times = Vec::with_capacity(STATEMENTS);
+    for _ in 0..STATEMENTS {
+        let begun = Instant::now();
+        api.service.ready().await.unwrap();
+        times.push(begun.elapsed());
+    }
+    times.sort_unstable();
+    times[STATEMENTS / 2] / 2
+}
+
+/// Fails if two kinds of a call that hashes nothing can be distinguished in every round.
+async fn assert_alike(api: &Api, title: &str, client: Client<'_>, kinds: &[Kind<'_>]) {
+    let names: Vec<_> = kinds.iter().map(Kind::name).collect();
+    let mut rounds = Vec::new();
+    while rounds.len() < ROUNDS {
+        let least = least_of_cheap(api).await;
+        let times = sampled(api, client.clone(), kinds).await;
+        let widest = widest(title, &names, &times, least);
+        if widest < MAX_CHEAP {
+            return;
+        }
+        rounds.push(widest);
+    }
+    panic!("{title}: kinds could be distinguished in every round: {rounds:?}");
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attack_10_code_and_link_times_reveal_nothing_on_sqlite() {
@@ -230,11 +256,14 @@ async fn codes_and_links_take_their_time(lane: Lane) {
                     json!({"email": format!("unknown-{turn}@example.com")})
                 }),
             ];
-            let times = sampled(api, api.test(), &kinds).await;
             let title = format!("attack 10, {path} on {lane:?}");
-            let names = kinds.each_ref().map(Kind::name);
-            let widest = widest(&title, &names, &times, LEAST_OF_CHEAP);
-            assert!(!is_judged || widest < MAX_CHEAP, "{path}: {widest:.3}");
+            if is_judged {
+                assert_alike(api, &title, api.test(), &kinds).await;
+            } else {
+                let times = sampled(api, api.test(), &kinds).await;
+                let names = kinds.each_ref().map(Kind::name);
+                let _printed = widest(&title, &names, &times, Duration::ZERO);
+            }
         }
         wrong_codes(api, lane).await;
     })
@@ -257,15 +286,8 @@ async fn wrong_codes(api: &Api, lane: Lane) {
         let body = json!({"method_id": method, "otp": "271828"});
         kinds.push(Kind::new(name, path, 400, move |_| body.clone()));
     }
-    let times = sampled(api, api.live(), &kinds).await;
-    let names: Vec<_> = kinds.iter().map(Kind::name).collect();
-    let widest = widest(
-        &format!("attack 10, {path} on {lane:?}"),
-        &names,
-        &times,
-        LEAST_OF_CHEAP,
-    );
-    assert!(widest < MAX_CHEAP, "{path}: {widest:.3}");
+    let title = format!("attack 10, {path} on {lane:?}");
+    assert_alike(api, &title, api.live(), &kinds).await;
 }
 
 /// How long a response may take on a busy machine; the transport never returns.
