@@ -101,12 +101,15 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
     let binary = dev_server::build(Built::WithTests)?;
     let node = Node::prepare(&node::INTEROP, install)?;
     let chromium = Chromium::prepare(install)?;
-    alerts::check(install)?;
     // Each has a server of its own, and waits for it half of the time.
     thread::scope(|scope| {
         let fuzz =
             scope.spawn(|| api_fuzz::check(python, &binary, api_fuzz::SEED, api_fuzz::Sent::All));
-        let packaging = scope.spawn(|| packaging::check(python, &binary, install));
+        // One after the other, because both may install packages.
+        let packaging = scope.spawn(|| {
+            alerts::check(install)?;
+            packaging::check(python, &binary, install)
+        });
         let browser = scope.spawn(|| {
             let (Some(chromium), Some(node)) = (&chromium, &node) else {
                 // Reported where they are prepared, or below.

@@ -41,7 +41,7 @@ impl FromRequest for Call {
                 caller: Arc::clone(caller),
                 id: id.clone(),
                 run: extensions.get::<Arc<Run>>().cloned(),
-                span: tracing::info_span!("request", request_id = id.as_str()),
+                span: tracing::error_span!("request", request_id = id.as_str()),
             }),
             _ => Err(Problem::internal(
                 "a handler that requires a key is behind a gate that checks none",

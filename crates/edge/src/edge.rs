@@ -49,7 +49,12 @@ pub(crate) async fn edge(
     };
     let (request, response) = response.into_parts();
     let is_page = request.extensions().contains::<PageWanted>();
-    let (mut response, code) = present(response, &id, is_page);
+    // A probe fails for as long as its cause lasts. The calls that it affects report it.
+    let is_probe = request
+        .extensions()
+        .get::<Route>()
+        .is_some_and(|route| https::is_probe(route.as_str()));
+    let (mut response, code) = present(response, &id, is_page, is_probe);
     finish_headers(response.headers_mut(), &id);
     if state.settings.draining.has_begun() {
         // Otherwise a client could send its next request just as the connection is closed.
@@ -61,7 +66,7 @@ pub(crate) async fn edge(
     let took = started.elapsed();
     let line = Line {
         id: &id,
-        traceparent: traceparent.as_ref().and_then(|value| value.to_str().ok()),
+        traceparent: traceparent.as_deref(),
         code,
         took,
     };
@@ -98,7 +103,12 @@ fn detach(headers: &mut HeaderMap) {
 }
 
 /// Writes the body of an error response. Errors that are not a [`Problem`] are mapped to a code of the table.
-fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> (HttpResponse, Option<Code>) {
+fn present(
+    response: HttpResponse,
+    id: &RequestId,
+    is_page: bool,
+    is_probe: bool,
+) -> (HttpResponse, Option<Code>) {
     let Some(error) = response.error() else {
         return (response, None);
     };
@@ -110,7 +120,9 @@ fn present(response: HttpResponse, id: &RequestId, is_page: bool) -> (HttpRespon
             &foreign
         }
     };
-    problem.report(id.as_str());
+    if !is_probe {
+        problem.report(id.as_str());
+    }
     let (body, form) = if is_page {
         (problem.page(id.as_str()).into_bytes(), page_headers())
     } else {
@@ -218,7 +230,7 @@ impl Line<'_> {
                     app_id = caller.map(|caller| tracing::field::display(caller.world.app_id)),
                     environment = caller.map(|caller| caller.world.environment.as_str()),
                     key_id,
-                    method = response.request().method().as_str(),
+                    method = method_of(response),
                     route,
                     status,
                     code = self.code.map(Code::as_str),
@@ -234,6 +246,18 @@ impl Line<'_> {
             line!(info);
         }
     }
+}
+
+/// The method, unless the client made it up.
+fn method_of(response: &ServiceResponse) -> &'static str {
+    let method = response.request().method();
+    let known = [
+        "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",
+    ];
+    let mut known = known.into_iter();
+    known
+        .find(|known| *known == method.as_str())
+        .unwrap_or("other")
 }
 
 /// Milliseconds, rounded to the microsecond.

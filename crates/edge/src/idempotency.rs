@@ -115,7 +115,7 @@ fn keyed_request(request: &ServiceRequest, body: &Bytes) -> KeyedRequest {
 fn span(request: &HttpRequest) -> tracing::Span {
     let extensions = request.extensions();
     let id = extensions.get::<RequestId>().map_or("-", RequestId::as_str);
-    tracing::info_span!("request", request_id = id)
+    tracing::error_span!("request", request_id = id)
 }
 
 /// Runs the request to completion and stores its outcome.

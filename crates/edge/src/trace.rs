@@ -1,15 +1,21 @@
 //! The trace that a caller belongs to.
 
-use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName};
 
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// The single `traceparent` header of a request, if it has the form of W3C Trace Context, section 3.2: version, trace id, parent id and
-/// flags, in lowercase hexadecimal. Ids of zeros and version `ff` are invalid.
-pub(crate) fn parent(headers: &HeaderMap) -> Option<HeaderValue> {
+/// The length of version, trace id, parent id and flags.
+const LENGTH: usize = 55;
+
+/// The first fields of the single `traceparent` header of a request, if it has the form of W3C Trace Context, section 3.2. They are version, trace id, parent
+/// id and flags, in lowercase hexadecimal. Ids of zeros and version `ff` are invalid.
+pub(crate) fn parent(headers: &HeaderMap) -> Option<String> {
     let mut sent = headers.get_all(&TRACEPARENT);
     match (sent.next(), sent.next()) {
-        (Some(value), None) if is_valid(value.as_bytes()) => Some(value.clone()),
+        (Some(value), None) if is_valid(value.as_bytes()) => {
+            // Fields of later versions may have any length.
+            value.to_str().ok()?.get(..LENGTH).map(str::to_owned)
+        }
         _ => None,
     }
 }

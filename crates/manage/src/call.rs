@@ -32,7 +32,7 @@ impl FromRequest for Call {
             (Some(state), Some(principal), Some(id)) => Ok(Self {
                 state: Data::clone(state),
                 principal: in_run(principal, &extensions).of_request(id.shared()),
-                span: tracing::info_span!("request", request_id = id.as_str()),
+                span: tracing::error_span!("request", request_id = id.as_str()),
             }),
             _ => Err(Problem::internal(
                 "a handler that requires a management key is behind a gate that checks none",

@@ -9,7 +9,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use url::Url;
-use vestry_domain::Timestamp;
+use vestry_domain::timestamp::Seconds;
 use vestry_ports::clock::Clock;
 use vestry_ports::vault::{KeyVault, VaultError};
 use vestry_store_sql::{Distribution, Pooler, SchemaState, SqlStore};
@@ -103,9 +103,9 @@ async fn check(file: Option<&Path>) -> Result<Output, Failure> {
     };
     logging::start(&settings.log);
     let mut findings = vec![configuration(&settings)];
-    let (of_database, clock) = database(&settings.database).await;
+    let (of_database, skew) = database(&settings.database).await;
     findings.extend(of_database);
-    findings.push(machine::check(&settings, clock));
+    findings.push(machine::check(&settings, skew));
     findings.push(Finding::of("limits", limits(&settings.limits).await));
     findings.extend(vault(&settings.vault).await);
     findings.push(Finding::of("mail", mail(&settings.mail).await));
@@ -131,10 +131,13 @@ fn addresses(settings: &Settings, warnings: &mut Vec<String>) -> Result<String, 
     if let Some(files) = settings.http.tls.clone() {
         let certificate = Certificate::load(files)?;
         let host = base_url.host();
-        if !certificate.covers(&host) {
-            return Err(Failure::new(format!(
-                "certificate does not cover {host} (http.base_url)"
-            )));
+        if !certificate.covers(host.trim_start_matches('[').trim_end_matches(']')) {
+            let message = format!("certificate does not cover {host} (http.base_url)");
+            // Behind a proxy, clients see that of the proxy.
+            if settings.http.trusted_proxies.is_empty() {
+                return Err(Failure::new(message));
+            }
+            warnings.push(message);
         }
         let left = certificate.expires_at()? - SystemClock.machine();
         match left.0.div_euclid(86_400) {
@@ -152,13 +155,14 @@ fn addresses(settings: &Settings, warnings: &mut Vec<String>) -> Result<String, 
     Ok(format!("{base_url} on {}", settings.http.listen))
 }
 
-/// Checks the connection, the schema and the durability settings. Also returns the clock of the database server, if it has one.
-async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Timestamp>) {
+/// Checks the connection, the schema and the durability settings. Also returns the difference to the clock of the database server, if it has one.
+async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Seconds>) {
     let store = match compose::store(settings).await {
         Ok(store) => store,
         Err(failure) => return (vec![Finding::of("database", Err(failure))], None),
     };
     let clock = store.clock().await.ok().flatten();
+    let skew = clock.map(|clock| SystemClock.machine() - clock);
     let mut findings = vec![schema(&store).await, durability(&store, settings).await];
     match store.pooler().await {
         Ok(None) => {}
@@ -176,7 +180,7 @@ async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Timestam
             findings.push(Finding::of("cluster", away));
         }
     }
-    (findings, clock)
+    (findings, skew)
 }
 
 async fn schema(store: &SqlStore) -> Finding {

@@ -190,7 +190,7 @@ fn webhooks(settings: &Settings) -> Result<Arc<dyn WebhookSender>, Failure> {
 
 /// The checkpoint sinks of a running service, its log included.
 pub(crate) fn sinks(settings: &Settings) -> Result<Vec<Arc<dyn CheckpointSink>>, Failure> {
-    let log: Arc<dyn CheckpointSink> = Arc::new(LogSink);
+    let log: Arc<dyn CheckpointSink> = Arc::new(LogSink::default());
     Ok([vec![log], sinks_of_commands(settings)?].concat())
 }
 

@@ -7,9 +7,9 @@ mod lines;
 
 use std::io::{self, IsTerminal, Write};
 use std::panic::PanicHookInfo;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 use tracing::Level;
@@ -29,6 +29,8 @@ const OURS: &str = "vestry";
 const MAX_USUAL: usize = 65_536;
 /// Maximum number of waiting lines of `warn` and `error`.
 const MAX_URGENT: usize = 4_096;
+/// Time limit for the lines that wait at the end.
+const FLUSH_WITHIN: Duration = Duration::from_millis(1_100);
 /// Interval between looks at the numbers of dropped lines.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
@@ -68,11 +70,24 @@ impl Queues {
             let mut guards = self.guards.lock().unwrap_or_else(PoisonError::into_inner);
             std::mem::take(&mut *guards)
         };
-        thread::scope(|scope| {
-            for guard in guards {
-                scope.spawn(move || drop(guard));
+        // A guard may block for longer if stdout is the same blocked pipe.
+        let (done, each) = mpsc::channel();
+        let count = guards.len();
+        for guard in guards {
+            let done = done.clone();
+            thread::spawn(move || {
+                drop(guard);
+                // The other side no longer waits.
+                let _unheard = done.send(());
+            });
+        }
+        let end = Instant::now() + FLUSH_WITHIN;
+        for _ in 0..count {
+            let left = end.saturating_duration_since(Instant::now());
+            if each.recv_timeout(left).is_err() {
+                return;
             }
-        });
+        }
     }
 }
 
@@ -108,6 +123,17 @@ pub(crate) fn flush() {
     if let Some(queues) = QUEUES.get() {
         queues.flush();
     }
+}
+
+/// Runs something that writes to stderr, and waits for a second at most: it may be blocked.
+pub(crate) fn unless_blocked(write: impl FnOnce() + Send + 'static) {
+    let (done, written) = mpsc::channel();
+    thread::spawn(move || {
+        write();
+        // The other side no longer waits.
+        let _unheard = done.send(());
+    });
+    let _blocked = written.recv_timeout(FLUSH_WITHIN);
 }
 
 /// Writes the lines that wait when it is dropped, even by a panic.

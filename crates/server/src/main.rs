@@ -86,7 +86,8 @@ fn parser_message(message: &clap::Error, words: &[OsString]) -> ExitCode {
 
 /// Reports a failure to stderr and, if JSON was requested, as the one document on stdout.
 fn report(failure: &Failure, format: Format) {
-    eprintln!("vestry: {failure}");
+    let text = format!("vestry: {failure}");
+    logging::unless_blocked(move || eprintln!("{text}"));
     if format == Format::Json && !failure.is_reported() {
         // If stdout is closed, there is nowhere left to report to.
         let _unheard = print_error(&failure.to_string());

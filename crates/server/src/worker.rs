@@ -41,6 +41,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         tracing::info!(pid = std::process::id(), "worker ready");
         let signal = stop.next().await;
         web.draining.begin();
+        service.draining();
         tracing::info!(signal, "stopping");
         tokio::spawn(stop.next_one_ends_the_process());
         background.finish(settings.http.shutdown_timeout).await;

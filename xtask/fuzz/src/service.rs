@@ -14,6 +14,7 @@ use vestry_domain::{Environment, World};
 use vestry_passkeys::Webauthn;
 use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::meter::NoMeter;
 use vestry_ports::passwords::PasswordHasher;
 use vestry_token_jwt::JwtSigner;
 
@@ -95,6 +96,7 @@ impl FuzzService {
             webhooks: None,
             passwords: PASSWORDS.clone(),
             breached: None,
+            meter: Arc::new(NoMeter),
             clock: clock.clone(),
             entropy,
         };

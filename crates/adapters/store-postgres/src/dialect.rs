@@ -44,10 +44,11 @@ pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM informa
 
 /// Leases due jobs of a queue, and skips those that another worker is leasing at the moment.
 ///
-/// First each priority and lane with jobs is found with one look-up in the index, then the first due jobs of each, so that the cost does not
-/// grow with the number of jobs. The jobs of a lane are taken in rounds: one share of each lane before the next share of any. The
-/// parameters are the owner, the end of the lease, the time, the maximum number of jobs, the environment, the channel, the share of a lane,
-/// and the number of jobs to look up in each lane: more than are leased, because others may be leasing the first ones.
+/// Each priority and lane with jobs is found with one look-up in the index, then the first due jobs of each. The cost does not grow with the
+/// number of jobs. The jobs of a lane are taken in rounds: one share of each lane before the next share of any.
+///
+/// Parameters: owner, end of the lease, time, maximum number of jobs, environment, channel, share of a lane, jobs to look up in each lane.
+/// The last is more than are leased, because others may be leasing the first ones.
 pub(crate) const CLAIM: &str = "\
     WITH RECURSIVE lanes AS ( \
         (SELECT priority, lane FROM outbox WHERE ended_at IS NULL AND environment = $5 AND channel = $6 \

@@ -58,11 +58,11 @@ struct Standbys {
     waited_for: i64,
 }
 
-/// Returns how many standbys are connected, and for how many of them a commit can wait.
+/// Backups do not count, nor do standbys whose state this role may not see. Returns how many standbys are connected, and for how many of them a commit can wait.
 async fn standbys(conn: &mut Conn) -> StoreResult<(i64, i64)> {
     let query = diesel::sql_query(
         "SELECT count(*) AS connected, count(*) FILTER (WHERE sync_state IN ('sync', 'quorum')) AS waited_for \
-         FROM pg_stat_replication",
+         FROM pg_stat_replication WHERE state IN ('streaming', 'catchup')",
     );
     let found = query.get_result::<Standbys>(conn).await;
     let found = found.map_err(|error| classify(error, Some(conn)))?;
@@ -82,7 +82,8 @@ struct Clock {
 
 /// Returns the server's clock.
 pub(super) async fn clock(conn: &mut Conn) -> StoreResult<Timestamp> {
-    let query = diesel::sql_query("SELECT extract(epoch FROM clock_timestamp())::int8 AS unix");
+    let query =
+        diesel::sql_query("SELECT floor(extract(epoch FROM clock_timestamp()))::int8 AS unix");
     let found = query.get_result::<Clock>(conn).await;
     let found = found.map_err(|error| classify(error, Some(conn)))?;
     Ok(Timestamp::from_unix(found.unix))

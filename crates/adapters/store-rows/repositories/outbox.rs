@@ -401,7 +401,7 @@ impl Outbox for Unit {
             .select(outbox::lane);
         let further = further.get_result::<i64>(self.reading()?).await.optional();
         if self.done(further)?.is_none() {
-            // There are not so many of all Apps together.
+            // All Apps together have fewer.
             return Ok(Vec::new());
         }
         let query = waiting

@@ -47,9 +47,10 @@ pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM sqlite_
 /// Leases due jobs of a queue. The transaction's write lock excludes other workers.
 ///
 /// The first due jobs of each priority and lane are looked up in the index, so that the cost does not grow with the number of jobs. The jobs
-/// of a lane are taken in rounds: one share of each lane before the next share of any. The parameters are the owner, the end of the lease,
-/// the time, the maximum number of jobs, the environment, the channel, the share of a lane, and the number of jobs to look up in each
-/// lane, which only Postgres needs.
+/// of a lane are taken in rounds: one share of each lane before the next share of any.
+///
+/// Parameters: owner, end of the lease, time, maximum number of jobs, environment, channel, share of a lane, jobs to look up in each lane.
+/// Only Postgres needs the last.
 pub(crate) const CLAIM: &str = "\
     WITH RECURSIVE lanes (lane) AS (VALUES (0) UNION ALL SELECT lane + 1 FROM lanes WHERE lane < 63), \
     priorities (priority) AS (VALUES (0), (1), (2)), \

@@ -120,12 +120,9 @@ impl Service {
                 biased;
                 () = &mut stop => return,
                 made = self.checkpoint_round(&holder) => {
-                    match &made {
-                        Ok(()) => self.job_succeeded(Job::Checkpoint),
-                        Err(fault) => {
-                            let error = causes(fault);
-                            tracing::warn!(error, "audit checkpoint failed; retrying next period");
-                        }
+                    if let Err(fault) = &made {
+                        let error = causes(fault);
+                        tracing::warn!(error, "audit checkpoint failed; retrying next period");
                     }
                     if failures.note(made.is_ok()) {
                         tracing::error!(
@@ -224,6 +221,7 @@ impl Service {
 
     async fn round_done(&self, begun: Timestamp) -> Result<(), Fault> {
         self.checkpoints.round_done(begun);
+        self.job_succeeded(Job::Checkpoint);
         let number = self.checkpoints.newest().unwrap_or_default();
         match self.note_sink(ROUNDS, number, begun).await {
             Err(Fault::Sealed(_)) | Ok(()) => Ok(()),

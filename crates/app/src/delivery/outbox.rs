@@ -27,6 +27,7 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::token::TokenHash;
 use vestry_domain::{Environment, Secret, Timestamp};
 use vestry_ports::mailer::SendError;
+use vestry_ports::meter::Counted;
 use vestry_ports::sms::SmsError;
 use vestry_ports::store::{Partitions, lane_share};
 
@@ -365,7 +366,8 @@ impl Service {
         match self.batched(&self.outbox_outcomes, note).await {
             Some(Ok(true)) => {
                 if let Some(end) = end.filter(|_| !is_decoy(&job)) {
-                    self.outbox_counts.ended(job.channel, end);
+                    let ended = Counted::MessageEnded(job.channel, end);
+                    self.ports.meter.count(ended);
                 }
                 if is_capture {
                     self.captured_bell.notify_waiters();

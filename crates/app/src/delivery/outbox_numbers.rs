@@ -2,12 +2,18 @@
 
 use std::time::Duration;
 
-use vestry_domain::message::{Channel, JobEnd};
+use vestry_domain::Timestamp;
+use vestry_domain::message::Channel;
+use vestry_domain::timestamp::Seconds;
+use vestry_ports::meter::Gauge;
 use vestry_ports::store::Backlog;
 
 use crate::kernel::fault::causes;
+use crate::kernel::measures::{flag, seconds};
 use crate::{Fault, Service};
 
+/// The number at which the metric of waiting jobs stops.
+const MAX_WAITING: i64 = 10_000;
 /// Interval between counts of waiting jobs (PR-142).
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
@@ -25,18 +31,8 @@ pub struct OutboxNumbers {
 pub struct ChannelNumbers {
     /// Whether the transport has failed ten times in a row, and has not succeeded since.
     pub is_failing: bool,
-    /// How many jobs this process has ended, by their end.
-    pub ends: Vec<(JobEnd, u64)>,
     /// The jobs of all Apps that wait, by priority, as they were last counted.
     pub backlog: Vec<Backlog>,
-}
-
-impl ChannelNumbers {
-    /// How many jobs this process has ended in this way.
-    pub fn ended(&self, end: JobEnd) -> u64 {
-        let found = self.ends.iter().find(|(one, _)| *one == end);
-        found.map(|(_, count)| *count).unwrap_or_default()
-    }
 }
 
 impl Service {
@@ -72,15 +68,29 @@ impl Service {
         let mut read = self.ports.store.read().await?;
         let crowded = read.outbox().crowded(self.settings.max_waiting).await?;
         let backlog = read.outbox().backlog(now).await?;
+        self.measure_outbox(&backlog, now);
         self.outbox_counts.set_waiting(crowded, backlog);
         Ok(())
     }
 
+    fn measure_outbox(&self, backlog: &[Backlog], now: Timestamp) {
+        let meter = self.meter();
+        for channel in Channel::ALL {
+            let of_channel = || backlog.iter().filter(|of| of.channel == channel);
+            let waiting: i64 = of_channel().map(|of| of.waiting).sum();
+            let waiting = Seconds(waiting.min(MAX_WAITING));
+            meter.set(Gauge::OutboxWaiting(channel), seconds(waiting));
+            let oldest = of_channel().filter_map(|of| of.due_since).min();
+            let age = oldest.map_or(Seconds(0), |oldest| now - oldest);
+            meter.set(Gauge::OutboxOldest(channel), seconds(age.max(Seconds(0))));
+            let is_open = self.breakers.is_open(channel);
+            meter.set(Gauge::OutboxBreakerOpen(channel), flag(is_open));
+        }
+    }
+
     fn numbers_of(&self, channel: Channel) -> ChannelNumbers {
-        let ends = JobEnd::ALL.map(|end| (end, self.outbox_counts.ends(channel, end)));
         ChannelNumbers {
             is_failing: self.breakers.is_open(channel),
-            ends: ends.to_vec(),
             backlog: self.outbox_counts.backlog(channel),
         }
     }

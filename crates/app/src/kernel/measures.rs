@@ -8,7 +8,7 @@ pub(crate) fn unix(at: Timestamp) -> f64 {
     seconds(Seconds(at.unix()))
 }
 
-/// A length of time in seconds.
+/// A length of time in seconds, or any other whole number.
 pub(crate) fn seconds(length: Seconds) -> f64 {
     // 53 bits hold every second of the next 285 million years.
     let (high, low) = (length.0 >> 32, length.0 & 0xffff_ffff);

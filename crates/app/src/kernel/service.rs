@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -164,6 +165,9 @@ pub struct Service {
     pub(crate) delivery_outcomes: Arc<Batcher<DeliveryOutcomes>>,
     pub(crate) checkpoints: CheckpointState,
     pub(crate) anchors: AnchorWatch,
+    /// When this process started.
+    pub(crate) started_at: Timestamp,
+    is_draining: AtomicBool,
 }
 
 impl Service {
@@ -201,6 +205,8 @@ impl Service {
             control,
             checkpoints: CheckpointState::default(),
             anchors: AnchorWatch::from(ports.clock.machine()),
+            started_at: ports.clock.machine(),
+            is_draining: AtomicBool::new(false),
             refusals: RefusalLog::default(),
             key_uses: KeyUses::default(),
             failures: FailureLog::default(),
@@ -365,7 +371,13 @@ impl Service {
 
     /// Records that the process is about to end.
     pub fn draining(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
         self.ports.meter.set(Gauge::Ready, 0.0);
+    }
+
+    /// Returns whether the process is about to end.
+    pub(crate) fn is_draining(&self) -> bool {
+        self.is_draining.load(Ordering::Relaxed)
     }
 
     /// Records that a background job has done its work.

@@ -11,7 +11,9 @@ use crate::kernel::measures::{flag, seconds};
 
 /// Interval between refreshes.
 const EVERY: Duration = Duration::from_secs(15);
-/// Time limit of each look.
+/// How long the database may take to return a connection, as for `/readyz`.
+const READY_WITHIN: Duration = Duration::from_millis(500);
+/// Time limit of each other look.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Service {
@@ -44,8 +46,8 @@ impl Service {
             meter.time(Timed::Vault(purpose), begun.elapsed());
             meter.set(Gauge::VaultUp(purpose), flag(matches!(status, Ok(Ok(())))));
         }
-        let ready = tokio::time::timeout(PATIENCE, self.ready()).await;
-        let is_ready = matches!(ready, Ok(Ok(())));
+        let ready = tokio::time::timeout(READY_WITHIN, self.ready()).await;
+        let is_ready = matches!(ready, Ok(Ok(()))) && !self.is_draining();
         meter.set(Gauge::Ready, flag(is_ready));
         if is_ready {
             self.measure_checkpoints().await;
@@ -57,10 +59,15 @@ impl Service {
         let Ok(Ok(progress)) = progress else {
             return;
         };
-        let newest = progress.sinks.iter().filter_map(|sink| sink.at).max();
-        if let Some(newest) = newest {
-            let age = (self.machine_time() - newest).max(Seconds(0));
-            self.meter().set(Gauge::CheckpointAge, seconds(age));
-        }
+        // A sink that lacks nothing has had everything since the last round, even if that made no checkpoint.
+        let whole = progress
+            .sinks
+            .iter()
+            .any(|sink| sink.waiting_since.is_none());
+        let sinks = progress.sinks.iter().filter_map(|sink| sink.at);
+        let since = sinks.chain(progress.round.filter(|_| whole)).max();
+        let since = since.unwrap_or(self.started_at);
+        let age = (self.machine_time() - since).max(Seconds(0));
+        self.meter().set(Gauge::CheckpointAge, seconds(age));
     }
 }

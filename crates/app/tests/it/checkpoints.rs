@@ -657,7 +657,7 @@ impl Guarded {
     async fn new() -> Self {
         let harness = Harness::new().await;
         let shelf = Arc::new(Shelf::default());
-        let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), shelf.clone()];
+        let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink::default()), shelf.clone()];
         let service = harness.process_that_requires_an_anchor(sinks, Seconds(600));
         let test = harness.test().await;
         let wallet = harness.user(&test, "ann@example.com").await.wallets[0].id;
@@ -799,7 +799,8 @@ async fn aud_5_an_anchor_in_the_future_counts_as_never() {
     guarded.round().await;
     guarded.harness.pass(-100_000);
     // A process with no memory of the sink having been in time.
-    let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink), guarded.shelf.clone()];
+    let sinks: Vec<Arc<dyn CheckpointSink>> =
+        vec![Arc::new(LogSink::default()), guarded.shelf.clone()];
     guarded.service = guarded
         .harness
         .process_that_requires_an_anchor(sinks, Seconds(600));

@@ -38,6 +38,9 @@ pub(super) async fn check(url: &Url) -> Result<Output, Failure> {
     let foreign = || Failure::new(format!("{shown} is not a Vestry service"));
     let (head, body) = response.split_once("\r\n\r\n").ok_or_else(foreign)?;
     let status = head.split(' ').nth(1).ok_or_else(foreign)?;
+    if status.len() != 3 || !status.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(foreign());
+    }
     let body: Value = serde_json::from_str(body).ok().ok_or_else(foreign)?;
     if status == "200" && field(&body, "/database") == Some("ok") {
         return Ok(Output::new(
@@ -46,6 +49,9 @@ pub(super) async fn check(url: &Url) -> Result<Output, Failure> {
         ));
     }
     let param = field(&body, "/error/param").ok_or_else(foreign)?;
+    if !param.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'_')) {
+        return Err(foreign());
+    }
     Err(Failure::new(format!("{shown} returned {status}: {param}")))
 }
 

@@ -4,12 +4,10 @@ use std::path::Path;
 
 use rustix::fs::statvfs;
 use rustix::process::{Resource, getrlimit};
-use vestry_domain::Timestamp;
-use vestry_ports::clock::Clock;
+use vestry_domain::timestamp::Seconds;
 use vestry_store_sql::Database;
 
 use super::Finding;
-use crate::clock::SystemClock;
 use crate::config::{Settings, VaultSettings};
 use crate::failure::Failure;
 
@@ -21,7 +19,7 @@ const MIN_FILES: u64 = 65_536;
 const ALMOST_FULL: u64 = 90;
 
 /// Checks clock, limits and disks.
-pub(super) fn check(settings: &Settings, clock: Option<Timestamp>) -> Finding {
+pub(super) fn check(settings: &Settings, skew: Option<Seconds>) -> Finding {
     let mut warnings = Vec::new();
     if let Some(limit) = getrlimit(Resource::Nofile)
         .current
@@ -37,14 +35,14 @@ pub(super) fn check(settings: &Settings, clock: Option<Timestamp>) -> Finding {
         );
     }
     warnings.extend(full_disks(settings));
-    Finding::with_warnings("machine", skew(clock), warnings)
+    Finding::with_warnings("machine", clocks(skew), warnings)
 }
 
-fn skew(clock: Option<Timestamp>) -> Result<String, Failure> {
-    let Some(of_database) = clock else {
+fn clocks(skew: Option<Seconds>) -> Result<String, Failure> {
+    let Some(skew) = skew else {
         return Ok("clock, limits and disks are fine".to_owned());
     };
-    let difference = (SystemClock.machine() - of_database).0.unsigned_abs();
+    let difference = skew.0.unsigned_abs();
     if difference > MAX_SKEW {
         return Err(Failure::new(format!(
             "clock differs from the database by {difference} s; codes and tokens will be rejected; synchronise both"

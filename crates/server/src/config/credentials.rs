@@ -41,7 +41,8 @@ pub(super) fn read(directory: &Path) -> Result<Vec<Credential>, Failure> {
         let path = directory.join(name);
         let text = match meaning {
             Meaning::Value => content(&path)?,
-            Meaning::Place if path.exists() => Some(of_path(&path)?),
+            // A credential that cannot be read is no reason to look elsewhere for a key.
+            Meaning::Place if path.try_exists().unwrap_or(true) => Some(of_path(&path)?),
             Meaning::Place => None,
         };
         found.extend(text.map(|text| Credential { key, text, path }));

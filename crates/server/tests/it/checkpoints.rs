@@ -133,6 +133,7 @@ async fn logs_that_were_set_back_are_found(mut installation: Installation) {
     let alarm = "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`";
     // It checks before it creates a checkpoint.
     server.process.logged("audit log checkpoint").await;
+    server.process.shows(alarm).await;
     let output = server.process.output();
     let output = output.lines().find(|line| line.contains(alarm));
     assert!(

@@ -325,8 +325,7 @@ async fn a_console_behind_an_unknown_proxy_warns() {
     for (proxies, warns) in [("", true), ("127.0.0.1/32", false)] {
         installation.set("http.trusted_proxies", proxies);
         let server = installation.serve().await;
-        let output = server.process.output();
+        let output = server.process.stop().await;
         assert_eq!(output.contains(warning), warns, "{output}");
-        server.process.stop().await;
     }
 }

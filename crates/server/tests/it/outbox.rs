@@ -1,10 +1,10 @@
-//! `vestry outbox dead` (PR-73).
+//! Messages that cannot be handled (PR-73), and too many of them (PR-142).
 
 use serde_json::{Value, json};
 
 use crate::support::flow::send_code;
 use crate::support::installation::Installation;
-use crate::support::process::Process;
+use crate::support::process::{PATIENCE, Process};
 
 /// Another id than that for which the message was sealed.
 const MOVED: &str = "evt_000000000000000000000000001";
@@ -81,4 +81,48 @@ async fn pr_73_dead_messages_are_shown_retried_and_dropped() {
     assert_eq!(json("retry", &[]), json!({ "retried": [], "expired": 1 }));
     assert_eq!(json("drop", &[]), json!({ "dropped": [MOVED] }));
     assert_eq!(json("list", &[])["messages"], json!([]));
+}
+
+/// PR-142: while too many messages wait, a call that sends another one gets 503 with the time of the next count. The call does not depend on
+/// the address. A new process counts when it starts.
+#[tokio::test(flavor = "multi_thread")]
+async fn pr_142_sends_are_refused_while_too_many_messages_wait() {
+    let mut installation = Installation::sqlite();
+    installation.set("outbox.worker", "false");
+    installation.set("outbox.max_waiting", "1");
+    let keys = installation.set_up();
+    let server = installation.serve().await;
+    for email in ["ada@example.com", "bob@example.com"] {
+        send_code(&server.api(&keys.test), email).await;
+    }
+    server.process.stop().await;
+    let server = installation.serve().await;
+    let api = server.api(&keys.test);
+    let send = async |number: u32| {
+        let body = json!({ "email": format!("u{number}@example.com"), "expires_in": 10 });
+        api.post("/v1/auth/otps/email/login_or_create", &body).await
+    };
+    let refused = async {
+        let mut number = 0;
+        loop {
+            let answer = send(number).await;
+            if answer.status != 200 {
+                return answer;
+            }
+            number += 1;
+        }
+    };
+    let refused = tokio::time::timeout(PATIENCE, refused).await.unwrap();
+    assert_eq!(refused.headers["retry-after"], "15");
+    let why = "too many messages of this App are waiting; try again later";
+    assert!(refused.text.contains(why), "{}", refused.text);
+    assert_eq!(refused.error(503), "unavailable");
+    // The other environment has its own count. Without a transport it has its own refusal.
+    let live = server.api(&keys.live);
+    let body = json!({ "email": "ada@example.com", "expires_in": 10 });
+    let other = live
+        .post("/v1/auth/otps/email/login_or_create", &body)
+        .await;
+    assert!(!other.text.contains(why), "{}", other.text);
+    server.process.stop().await;
 }

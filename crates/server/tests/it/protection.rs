@@ -82,9 +82,8 @@ async fn memory_is_locked_or_the_log_reports_it() {
         .find_map(|line| line.strip_prefix("VmLck:"))
         .unwrap();
     let is_locked = !locked.trim().starts_with("0 ");
-    let is_logged = server.process.output().contains("cannot lock memory");
-    assert_ne!(is_locked, is_logged, "locked: {locked}");
-    server.process.stop().await;
+    let is_logged = server.process.stop().await.contains("cannot lock memory");
+    assert_ne!(is_locked, is_logged, "{is_locked}");
 }
 
 /// S5: no secret on the command line of a running service.
@@ -125,7 +124,7 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
     );
     fs::rename(&key, &elsewhere).unwrap();
     let server = installation.serve().await;
-    assert!(server.process.output().contains("vault is sealed"));
+    server.process.shows("vault is sealed").await;
     let api = server.api(&keys.live);
     api.until_ready().await;
     let wallet = format!("/v1/wallets/{}", owner.wallet_id);

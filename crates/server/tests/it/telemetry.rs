@@ -55,7 +55,12 @@ const FAMILIES: &[&str] = &[
     "vestry_db_pool_connections",
     "vestry_db_pool_wait_seconds",
     "vestry_outbox_ended",
+    "vestry_outbox_waiting",
+    "vestry_outbox_oldest_seconds",
+    "vestry_outbox_breaker_open",
     "vestry_webhook_attempts",
+    "vestry_webhook_lag_seconds",
+    "vestry_audit_checkpoint_age_seconds",
     "vestry_events_unsequenced_seconds",
     "vestry_limiter_decisions",
     "vestry_limiter_alone",
@@ -138,6 +143,10 @@ async fn a_journey_is_measured(mut installation: Installation) {
         ),
         (r#"vestry_vault_up{purpose="wallets"}"#, 1.0),
         ("vestry_ready{}", 1.0),
+        (
+            r#"vestry_outbox_ended_total{channel="email",end="delivered"}"#,
+            1.0,
+        ),
     ] {
         let found = value(&metrics, series);
         assert!(

@@ -19,13 +19,14 @@ use vestry_domain::webhook::{
     Attempt, AttemptOutcome, Delivery, EndpointUrl, Failing, SigningSecret, judge,
 };
 use vestry_domain::{Environment, Timestamp, World};
-use vestry_ports::meter::Counted;
+use vestry_ports::meter::{Counted, Gauge};
 use vestry_ports::store::{Lane, Partitions, Queue};
 use vestry_ports::webhooks::{WebhookAnswer, WebhookError, WebhookSender};
 
 use super::{opened_secrets, webhook_request};
 use crate::delivery::events::show_addresses;
 use crate::kernel::fault::{causes, retried};
+use crate::kernel::measures::seconds;
 use crate::kernel::partition;
 use crate::kernel::state::delivery_outcomes::DeliveryOutcome;
 use crate::kernel::state::delivery_scheduler::Showing;
@@ -173,16 +174,21 @@ impl Service {
     }
 
     async fn queues_behind(&self, cursor: &mut Option<Queue>) -> Result<(), Fault> {
-        let mut clocks = HashMap::new();
+        let (mut clocks, mut lag) = (HashMap::new(), Seconds(0));
         for _ in 0..QUEUES {
             let mut read = self.ports.store.read().await?;
             let found = read.deliveries().next_queue(None, *cursor).await?;
             drop(read);
             let Some((queue, due_at)) = found else {
                 *cursor = None;
+                self.meter().set(Gauge::WebhookLag, seconds(lag));
                 return Ok(());
             };
             *cursor = Some(queue);
+            // Retries of a test environment follow its own clock.
+            if queue.lane != Lane::Retry {
+                lag = lag.max(self.machine_time() - due_at);
+            }
             self.ring_if_due(queue, due_at, &mut clocks).await?;
         }
         Ok(())

@@ -1,16 +1,15 @@
-//! Numbers about messages: how those that this process delivered ended, and how many wait.
+//! How many messages wait.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::World;
-use vestry_domain::message::{Channel, JobEnd, Priority};
+use vestry_domain::message::{Channel, Priority};
 use vestry_ports::store::Backlog;
 
-/// Counts of one process: of ends since its start, and of waiting jobs when it last counted them.
+/// The waiting jobs when this process last counted them.
 #[derive(Default)]
 pub(crate) struct OutboxCounts {
-    ended: Mutex<HashMap<(Channel, JobEnd), u64>>,
     waiting: Mutex<Waiting>,
 }
 
@@ -44,19 +43,6 @@ impl OutboxCounts {
         let waiting = lock(&self.waiting);
         let of_channel = waiting.backlog.iter().filter(|of| of.channel == channel);
         of_channel.copied().collect()
-    }
-
-    /// Counts a job that has ended.
-    pub(crate) fn ended(&self, channel: Channel, end: JobEnd) {
-        let mut ended = lock(&self.ended);
-        let count = ended.entry((channel, end)).or_default();
-        *count = count.saturating_add(1);
-    }
-
-    /// Returns the number of jobs of a channel that ended in this way.
-    pub(crate) fn ends(&self, channel: Channel, end: JobEnd) -> u64 {
-        let count = lock(&self.ended).get(&(channel, end)).copied();
-        count.unwrap_or_default()
     }
 }
 

@@ -9,6 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
+use super::poll::until;
+
 /// Much longer than anything here takes. A test that exceeds it has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -72,6 +74,13 @@ impl Process {
             })
             .await;
         found.unwrap_or_else(|| panic!("{message:?} was never logged; output:\n{}", self.output()))
+    }
+
+    /// Waits for a text in the output. Warnings and errors have a queue of their own, so they can come after later lines.
+    pub(crate) async fn shows(&self, text: &str) {
+        let shown = until(async || self.output().contains(text));
+        let shown = tokio::time::timeout(PATIENCE, shown).await;
+        shown.unwrap_or_else(|_late| panic!("{text:?} is not in the output:\n{}", self.output()));
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
