@@ -180,12 +180,7 @@ async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
     );
     fs::rename(&key, &elsewhere).unwrap();
     let server = installation.serve().await;
-    assert!(
-        server
-            .process
-            .output()
-            .contains("sign-in key is unavailable")
-    );
+    server.process.shows("sign-in key is unavailable").await;
     let api = server.api(&keys.test);
     api.until_ready().await;
     let sent = api
