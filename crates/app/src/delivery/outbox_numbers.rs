@@ -1,4 +1,4 @@
-//! Numbers about the outbox, for metrics.
+//! Counting the messages that wait: for the metrics, and to refuse more of a kind that fills the outbox.
 
 use std::time::Duration;
 
@@ -17,33 +17,7 @@ const MAX_WAITING: i64 = 10_000;
 /// Interval between counts of waiting jobs (PR-142).
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 
-/// Numbers about the outbox, as this process knows them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutboxNumbers {
-    /// E-mail.
-    pub email: ChannelNumbers,
-    /// Text messages.
-    pub sms: ChannelNumbers,
-}
-
-/// Numbers about the messages of a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ChannelNumbers {
-    /// Whether the transport has failed ten times in a row, and has not succeeded since.
-    pub is_failing: bool,
-    /// The jobs of all Apps that wait, by priority, as they were last counted.
-    pub backlog: Vec<Backlog>,
-}
-
 impl Service {
-    /// Returns the numbers, without any I/O.
-    pub fn outbox_numbers(&self) -> OutboxNumbers {
-        OutboxNumbers {
-            email: self.numbers_of(Channel::Email),
-            sms: self.numbers_of(Channel::Sms),
-        }
-    }
-
     /// Counts the waiting jobs every 15 seconds until `stop` completes.
     pub async fn run_outbox_counts(&self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
@@ -69,7 +43,7 @@ impl Service {
         let crowded = read.outbox().crowded(self.settings.max_waiting).await?;
         let backlog = read.outbox().backlog(now).await?;
         self.measure_outbox(&backlog, now);
-        self.outbox_counts.set_waiting(crowded, backlog);
+        self.outbox_counts.set_crowded(crowded);
         Ok(())
     }
 
@@ -85,13 +59,6 @@ impl Service {
             meter.set(Gauge::OutboxOldest(channel), seconds(age.max(Seconds(0))));
             let is_open = self.breakers.is_open(channel);
             meter.set(Gauge::OutboxBreakerOpen(channel), flag(is_open));
-        }
-    }
-
-    fn numbers_of(&self, channel: Channel) -> ChannelNumbers {
-        ChannelNumbers {
-            is_failing: self.breakers.is_open(channel),
-            backlog: self.outbox_counts.backlog(channel),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! A service over fakes of external systems, with a real vault, real custody and real JWTs, one App and its keys.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tempfile::TempDir;
 use tokio::runtime::Handle;
@@ -27,6 +28,7 @@ use vestry_domain::code::MethodId;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::{EmailId, Id, PhoneNumberId, UserId};
 use vestry_domain::message::CapturedMessage;
+use vestry_domain::metric::{StatusClass, WorkClass};
 use vestry_domain::session::{DeviceFingerprint, Session};
 use vestry_domain::timestamp::Seconds;
 use vestry_domain::wallet::{AddressForm, WalletType};
@@ -37,7 +39,7 @@ use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::custody::{Custodian, WalletOrder};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::mailer::Mailer;
-use vestry_ports::meter::NoMeter;
+use vestry_ports::meter::{Counted, Gauge, Meter, Timed};
 use vestry_ports::sms::SmsSender;
 use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, Vaults};
@@ -64,6 +66,7 @@ pub(crate) struct Harness {
     pub(crate) limiter: Arc<FakeLimiter>,
     pub(crate) mailer: Arc<FakeMailer>,
     pub(crate) sms: Arc<FakeSms>,
+    pub(crate) gauges: Arc<Gauges>,
     pub(crate) webhooks: Arc<FakeWebhooks>,
     pub(crate) breached: Arc<FakeBreached>,
     pub(crate) providers: Arc<FakeProviders>,
@@ -71,6 +74,32 @@ pub(crate) struct Harness {
     test_key: Secret<String>,
     live_key: Secret<String>,
     root: TempDir,
+}
+
+/// Keeps the values of gauges.
+#[derive(Default)]
+pub(crate) struct Gauges(Mutex<Vec<(Gauge, f64)>>);
+
+impl Gauges {
+    /// The last value.
+    #[track_caller]
+    pub(crate) fn value(&self, gauge: Gauge) -> f64 {
+        let values = self.0.lock().unwrap();
+        let mut newest = values.iter().rev();
+        newest.find(|(of, _)| *of == gauge).unwrap().1
+    }
+}
+
+impl Meter for Gauges {
+    fn count(&self, _what: Counted) {}
+
+    fn time(&self, _what: Timed, _took: Duration) {}
+
+    fn set(&self, what: Gauge, value: f64) {
+        self.0.lock().unwrap().push((what, value));
+    }
+
+    fn request(&self, _route: &str, _class: WorkClass, _status: StatusClass, _took: Duration) {}
 }
 
 impl Harness {
@@ -107,6 +136,7 @@ impl Harness {
         let breached = Arc::new(FakeBreached::default());
         let providers = Arc::new(FakeProviders::default());
         let hasher = Argon2Hasher::new(Hashing::weakest(), Arc::clone(&entropy)).unwrap();
+        let gauges = Arc::<Gauges>::default();
         let ports = Ports {
             store: store.clone(),
             vaults: vaults.clone(),
@@ -124,7 +154,7 @@ impl Harness {
             sinks: Vec::new(),
             passwords: Arc::new(hasher),
             breached: Some(breached.clone()),
-            meter: Arc::new(NoMeter),
+            meter: gauges.clone(),
             clock: clock.clone(),
             entropy,
         };
@@ -153,6 +183,7 @@ impl Harness {
             limiter,
             mailer: fake_mailer,
             sms,
+            gauges,
             webhooks,
             breached,
             providers,

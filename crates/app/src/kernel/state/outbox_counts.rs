@@ -1,51 +1,27 @@
-//! How many messages wait.
+//! Which kinds of messages wait in too large a number.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vestry_domain::World;
 use vestry_domain::message::{Channel, Priority};
-use vestry_ports::store::Backlog;
 
-/// The waiting jobs when this process last counted them.
+/// The kinds of which too many waited when this process last counted them.
 #[derive(Default)]
-pub(crate) struct OutboxCounts {
-    waiting: Mutex<Waiting>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    crowded: HashSet<(World, Channel, Priority)>,
-    backlog: Vec<Backlog>,
-}
+pub(crate) struct OutboxCounts(Mutex<HashSet<(World, Channel, Priority)>>);
 
 impl OutboxCounts {
-    /// Replaces the counts of waiting jobs.
-    pub(crate) fn set_waiting(
-        &self,
-        crowded: impl IntoIterator<Item = (World, Channel, Priority)>,
-        backlog: Vec<Backlog>,
-    ) {
-        *lock(&self.waiting) = Waiting {
-            crowded: crowded.into_iter().collect(),
-            backlog,
-        };
+    /// Replaces the kinds.
+    pub(crate) fn set_crowded(&self, crowded: Vec<(World, Channel, Priority)>) {
+        *self.lock() = crowded.into_iter().collect();
     }
 
     /// Whether too many messages of this kind wait.
     pub(crate) fn is_crowded(&self, world: World, channel: Channel, priority: Priority) -> bool {
-        let waiting = lock(&self.waiting);
-        waiting.crowded.contains(&(world, channel, priority))
+        self.lock().contains(&(world, channel, priority))
     }
 
-    /// Returns the waiting jobs of a channel, by priority.
-    pub(crate) fn backlog(&self, channel: Channel) -> Vec<Backlog> {
-        let waiting = lock(&self.waiting);
-        let of_channel = waiting.backlog.iter().filter(|of| of.channel == channel);
-        of_channel.copied().collect()
+    fn lock(&self) -> MutexGuard<'_, HashSet<(World, Channel, Priority)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn lock<T>(shared: &Mutex<T>) -> MutexGuard<'_, T> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
