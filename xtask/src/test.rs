@@ -1,5 +1,7 @@
 //! `cargo xtask test`: all tests, with the servers they need.
 
+mod failed;
+
 use std::num::NonZeroUsize;
 use std::thread;
 
@@ -10,7 +12,7 @@ use crate::failure::Failure;
 use crate::node::{self, Node};
 use crate::python::Python;
 use crate::test_servers::{TIMING, TestServers};
-use crate::{alerts, api_fuzz, environment, interop, packaging, process};
+use crate::{alerts, api_fuzz, environment, interop, packaging};
 
 pub(crate) const ABOUT: &str = "\
 Run the whole test suite with throwaway servers.
@@ -84,7 +86,7 @@ fn cargo_test(request: &Request, servers: &TestServers) -> Result<(), Failure> {
     if environment::variable(THREADS).is_none() {
         command.env(THREADS, threads().to_string());
     }
-    process::run(&mut command)
+    failed::run(&mut command)
 }
 
 /// The variable for the number of parallel tests, read by cargo's harness.
