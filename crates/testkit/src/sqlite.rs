@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
-use vestry_store_sql::{Database, Settings, SqlStore, migrate};
+use vestry_store_sql::{Database, Settings, dump, migrate};
 
 /// Creates a database with all migrations at `path`, which must not exist yet.
 pub async fn migrated(path: &Path) {
@@ -15,8 +15,11 @@ pub async fn migrated(path: &Path) {
         migrate(&settings).await.unwrap();
         // A backup is a single complete file, with nothing left in a separate log.
         let template = directory.path().join("template.db");
-        let store = SqlStore::connect(&settings).await.unwrap();
-        store.backup_into(&template).await.unwrap();
+        let (scratch, kept) = (directory.path().join("scratch"), template.clone());
+        let copied = dump(&settings, &scratch, move |_contents, data| {
+            std::io::copy(data, &mut std::fs::File::create_new(kept)?)
+        });
+        copied.await.unwrap();
         (directory, template)
     };
     let (_directory, template) = TEMPLATE.get_or_init(make).await;

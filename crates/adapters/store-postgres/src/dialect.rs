@@ -42,6 +42,10 @@ pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(5);
 pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM information_schema.tables \
      WHERE table_schema = current_schema() AND table_name = '__diesel_schema_migrations'";
 
+/// 1 if a restore has begun and not ended, else 0.
+pub(crate) const COUNT_UNFINISHED_RESTORES: &str = "SELECT count(*) FROM information_schema.tables \
+     WHERE table_schema = current_schema() AND table_name = 'unfinished_restore'";
+
 /// Leases due jobs of a queue, and skips those that another worker is leasing at the moment.
 ///
 /// Each priority and lane with jobs is found with one look-up in the index, then the first due jobs of each. The cost does not grow with the

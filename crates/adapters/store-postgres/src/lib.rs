@@ -9,6 +9,7 @@ mod commit;
 mod conn;
 mod connection;
 mod connector;
+mod copy;
 mod dialect;
 mod durability;
 mod events;
@@ -50,6 +51,9 @@ use vestry_store_rows::settings::{PostgresUrl, Settings};
 pub use self::citus::Distribution;
 pub use self::connection::{Conn, classify};
 pub use self::connector::Connector;
+pub use self::copy::{
+    begin_restore, contents, create_database, drop_database, dump, end_restore, load,
+};
 pub use self::migrate::{distribute, migrate};
 pub use self::pooler::Pooler;
 
@@ -259,6 +263,14 @@ impl PostgresStore {
     pub async fn schema_state(&self) -> StoreResult<SchemaState> {
         let applied = self.view().await?.applied_migrations().await?;
         Ok(SchemaState::of(&versions()?, &applied))
+    }
+
+    /// Whether a restore into this database has begun and not ended.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_half_restored(&self) -> StoreResult<bool> {
+        self.view().await?.is_half_restored().await
     }
 
     /// Returns the server's clock.

@@ -21,6 +21,13 @@ pub(crate) async fn applied_migrations(conn: &mut Conn) -> QueryResult<Vec<Strin
 }
 
 impl Unit {
+    /// Whether the table that marks an unfinished restore exists.
+    pub(crate) async fn is_half_restored(&mut self) -> StoreResult<bool> {
+        let marks = sql::<BigInt>(dialect::COUNT_UNFINISHED_RESTORES);
+        let found = marks.get_result::<i64>(self.reading()?).await;
+        Ok(self.done(found)? > 0)
+    }
+
     /// Returns the applied versions.
     pub(crate) async fn applied_migrations(&mut self) -> StoreResult<Vec<String>> {
         let applied = applied_migrations(self.reading()?).await;

@@ -10,6 +10,7 @@
 //! | `lock_order` | the lock order of rows that many transactions change |
 //! | `world`, `filter_sql`, `rate_window`, `counter_subject` | fragments of statements that both backends share |
 //! | `settings`, `migrations`, `failure` | how to reach the database, which migrations it lacks, and errors that are not its own |
+//! | `copy` | the contents of a whole database, for backup and restore |
 //!
 //! Next to `src` is `repositories`: the queries. They are **not a module of this crate**: `store-sqlite` and `store-postgres` each compile
 //! them through `#[path]`, against a `dialect` of their own. The two stores can therefore compile in parallel, and this crate compiles only
@@ -35,6 +36,7 @@
     reason = "rows repeat the columns of their tables, and only the two stores use them"
 )]
 
+pub mod copy;
 pub mod counter_subject;
 pub mod delete_limited;
 pub mod failure;

@@ -16,6 +16,17 @@ pub async fn migrate(settings: &Settings) -> StoreResult<Vec<String>> {
     }
 }
 
+/// Returns the versions of this build's migrations, in order.
+///
+/// # Errors
+/// None that can be handled: the migrations are part of the build.
+pub fn versions(database: &Database) -> StoreResult<Vec<String>> {
+    match database {
+        Database::Sqlite(_) => vestry_store_sqlite::versions(),
+        Database::Postgres(_) => vestry_store_postgres::versions(),
+    }
+}
+
 /// Distributes the tables over the servers of a Citus cluster, and returns the names of those that were not distributed before. Each table
 /// has its own transaction, so an interrupted run is resumed by another call. `progress` is called before each table, with the number of
 /// tables left including it.

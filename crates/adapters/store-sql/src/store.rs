@@ -1,6 +1,5 @@
 //! The store over SQLite or Postgres, whichever the settings name.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use vestry_domain::Timestamp;
@@ -15,7 +14,7 @@ use vestry_ports::store::{
 use vestry_store_postgres::{Distribution, Pooler, PostgresStore};
 use vestry_store_rows::migrations::{MissingMigrations, SchemaState};
 use vestry_store_rows::settings::{Database, Settings};
-use vestry_store_sqlite::{BackupError, SqliteStore};
+use vestry_store_sqlite::SqliteStore;
 
 use crate::limiter::SqlRateLimiter;
 
@@ -122,16 +121,14 @@ impl SqlStore {
         }
     }
 
-    /// Writes a consistent snapshot of a SQLite database to a new file (`VACUUM INTO`). Writers are not blocked. Only the file's owner can
-    /// read it.
+    /// Whether a restore into this database has begun and not ended.
     ///
     /// # Errors
-    /// [`BackupError`].
-    /// [`BackupError`].
-    pub async fn backup_into(&self, file: &Path) -> Result<(), BackupError> {
+    /// [`StoreError`].
+    pub async fn is_half_restored(&self) -> StoreResult<bool> {
         match &self.0 {
-            Engine::Sqlite(store) => store.backup_into(file).await,
-            Engine::Postgres(_) => Err(BackupError::NotSqlite),
+            Engine::Sqlite(store) => store.is_half_restored().await,
+            Engine::Postgres(store) => store.is_half_restored().await,
         }
     }
 }

@@ -44,6 +44,10 @@ pub(crate) const ROLLBACK_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) const COUNT_BOOKS_OF_MIGRATIONS: &str = "SELECT count(*) FROM sqlite_master \
      WHERE type = 'table' AND name = '__diesel_schema_migrations'";
 
+/// 1 if a restore has begun and not ended, else 0.
+pub(crate) const COUNT_UNFINISHED_RESTORES: &str = "SELECT count(*) FROM sqlite_master \
+     WHERE type = 'table' AND name = 'unfinished_restore'";
+
 /// Leases due jobs of a queue. The transaction's write lock excludes other workers.
 ///
 /// The first due jobs of each priority and lane are looked up in the index, so that the cost does not grow with the number of jobs. The jobs

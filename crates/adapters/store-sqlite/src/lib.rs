@@ -4,6 +4,7 @@
 
 mod batch_queries;
 mod connection;
+mod copy;
 mod dialect;
 mod events;
 mod manager;
@@ -21,9 +22,7 @@ use std::time::Duration;
 
 use deadpool::Runtime;
 use deadpool::managed::{Pool, QueueMode};
-use diesel::sql_types::Text;
 use diesel::sqlite::Sqlite;
-use diesel_async::RunQueryDsl;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use tokio::runtime::Handle;
 use vestry_domain::audit::{AuditEntry, AuditStep};
@@ -42,6 +41,7 @@ use self::same_file::{SameFile, Watch};
 use vestry_store_rows::settings::{Settings, Synchronous};
 
 pub use self::connection::{Conn, classify};
+pub use self::copy::{begin_restore, contents, create_directory, dump, end_restore, load};
 pub use self::manager::{Manager, Role};
 pub use self::migrate::migrate;
 pub use self::statistics::LOW_SELECTIVITY_COLUMNS;
@@ -62,7 +62,6 @@ const READY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Connection pools for one file.
 pub struct SqliteStore {
     file: Arc<SameFile>,
-    settings: Settings,
     /// Writers queue here, first come, first served; SQLite itself would have them poll.
     writer: Pool<Manager>,
     readers: Pool<Manager>,
@@ -92,7 +91,6 @@ impl SqliteStore {
         drop(writer.get().await.map_err(failure::of_pool)?);
         let watch = Watch::over(Arc::clone(&file));
         Ok(Self {
-            settings: settings.clone(),
             readers: pool(Role::Reader, settings.readers.max(1))?,
             limiter: LimiterPool {
                 file: Arc::clone(&file),
@@ -209,6 +207,14 @@ impl SqliteStore {
         Ok(SchemaState::of(&versions()?, &applied))
     }
 
+    /// Whether a restore into this database has begun and not ended.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn is_half_restored(&self) -> StoreResult<bool> {
+        self.view().await?.is_half_restored().await
+    }
+
     /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8).
     pub fn durability_findings(&self) -> &[String] {
         &self.findings
@@ -218,50 +224,6 @@ impl SqliteStore {
     pub fn limiter(&self) -> LimiterPool {
         self.limiter.clone()
     }
-
-    /// Writes a consistent snapshot of the database to a new file (`VACUUM INTO`).
-    ///
-    /// # Errors
-    /// [`BackupError`].
-    pub async fn backup_into(&self, file: &Path) -> Result<(), BackupError> {
-        manager::create_private(file).map_err(BackupError::File)?;
-        let copied = self.vacuum_into(file).await;
-        if copied.is_err() {
-            // A partial backup must not be mistaken for a complete one. A failure to remove it does not change the error.
-            let _removed = std::fs::remove_file(file);
-        }
-        copied.map_err(BackupError::Database)
-    }
-
-    async fn vacuum_into(&self, file: &Path) -> StoreResult<()> {
-        let manager = Manager::to_the_same(&self.file, Role::Copier, &self.settings);
-        let mut connection = deadpool::managed::Manager::create(&manager).await?;
-        let name = file.to_string_lossy().into_owned();
-        let copied = diesel::sql_query("VACUUM INTO ?")
-            .bind::<Text, _>(name)
-            .execute(&mut connection)
-            .await;
-        let outcome = copied
-            .map_err(|error| connection::classify(error, None))
-            .map(drop);
-        // Whether the copy exists is known by now.
-        let _closed = connection::closed(connection).await;
-        outcome
-    }
-}
-
-/// Why a backup failed.
-#[derive(Debug, thiserror::Error)]
-pub enum BackupError {
-    /// The database is not a SQLite file.
-    #[error("only SQLite databases are supported; use a Postgres tool such as pg_dump")]
-    NotSqlite,
-    /// The file could not be created; it may already exist.
-    #[error("the backup file cannot be created")]
-    File(#[source] std::io::Error),
-    /// The database failed to write it.
-    #[error("the database failed to write the backup")]
-    Database(#[source] StoreError),
 }
 
 fn findings(settings: &Settings) -> Vec<String> {

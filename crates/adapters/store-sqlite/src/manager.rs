@@ -182,7 +182,7 @@ impl Opener {
 }
 
 /// Returns a URI with which SQLite opens the file at a path, without creating it.
-fn existing(path: &str) -> String {
+pub(crate) fn existing(path: &str) -> String {
     // Two slashes are followed by a host, which is empty for an absolute path.
     let scheme = if path.starts_with('/') {
         "file://"

@@ -12,7 +12,7 @@ use vestry_domain::limits::Limit;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::store::{Store, StoreError};
-use vestry_store_sql::{BackupError, Database, Settings, SqlStore, Synchronous};
+use vestry_store_sql::{CopyError, Database, Settings, SqlStore, Synchronous};
 
 use crate::places::{self, Ground};
 use crate::plans;
@@ -82,11 +82,20 @@ async fn a_backup_contains_exactly_the_committed_data() {
 
     let elsewhere = tempfile::tempdir().unwrap();
     let file = elsewhere.path().join("it's a backup.db");
-    store.backup_into(&file).await.unwrap();
-    let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode, 0o600);
-    let again = store.backup_into(&file).await;
-    assert!(matches!(again, Err(BackupError::File(_))), "{again:?}");
+    let scratch = elsewhere.path().join("scratch");
+    let (kept, read) = (file.clone(), scratch.clone());
+    let contents = vestry_store_sql::dump(&place.settings, &scratch, move |contents, data| {
+        let mode = std::fs::metadata(&read)?.permissions().mode() & 0o777;
+        assert_eq!(mode, 0o600);
+        std::io::copy(data, &mut std::fs::File::create_new(&kept)?)?;
+        Ok(contents)
+    });
+    let contents = contents.await.unwrap();
+    assert_eq!(contents.rows["apps"], 2, "with the built-in one");
+    assert!(!scratch.exists(), "it is removed");
+    std::fs::write(&scratch, "").unwrap();
+    let again = vestry_store_sql::dump(&place.settings, &scratch, |_, _| Ok(())).await;
+    assert!(matches!(again, Err(CopyError::Io(_))), "{again:?}");
     tx.commit().await.unwrap();
 
     let copy = SqlStore::connect(&Settings::new(Database::Sqlite(file)))
@@ -139,12 +148,6 @@ async fn k12_a_replaced_file_is_not_used() {
         let refused = limiter.hit(&world, Limit::per_minute(1), start).await;
         assert!(refused.is_err(), "{refused:?}");
         assert_eq!(path.exists(), replaced, "the file was recreated");
-        let backup = path.with_extension("backup");
-        let refused = store.backup_into(&backup).await;
-        assert!(
-            matches!(refused, Err(BackupError::Database(_))),
-            "{refused:?}"
-        );
         std::fs::rename(&aside, path).unwrap();
         until(&store, true).await;
     }
