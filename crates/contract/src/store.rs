@@ -56,6 +56,7 @@ pub mod passwords;
 pub mod persistent_secrets;
 pub mod providers;
 pub mod quotas;
+pub mod recovery;
 pub mod redirect_urls;
 pub mod sessions;
 pub mod signing_keys;
@@ -382,6 +383,9 @@ macro_rules! store_suite {
                 a_lease_has_one_holder_at_a_time
                 parallel_takers_are_one
                 an_overlong_lease_blocks_nobody
+            }
+            store::recovery {
+                what_lives_shortly_ends_in_every_app
             }
             store::wallet_imports {
                 a_key_pair_comes_back_as_it_was

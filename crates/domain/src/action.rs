@@ -140,7 +140,7 @@ actions! {
         ImportUsers ExportUsers TryProvider SendTestMessage ManageDeadMessages
         ReadManagementKeys CreateManagementKey RevokeManagementKey
         ManageOwners ReadDeploymentEvents
-        AcknowledgeFinding PruneAuditLog
+        AcknowledgeFinding PruneAuditLog BackUpDatabase RecoverDatabase
         RotateRootKey RetireRootKey RotateAppKeys RetireAppKeys
     }
 }
@@ -280,6 +280,8 @@ impl Action {
             | Self::ManageDeadMessages
             | Self::AcknowledgeFinding
             | Self::PruneAuditLog
+            | Self::BackUpDatabase
+            | Self::RecoverDatabase
             | Self::RotateRootKey
             | Self::RetireRootKey
             | Self::RotateAppKeys

@@ -146,7 +146,7 @@ pub fn typed(text: &str) -> Option<Secret<String>> {
 ///
 /// All steps of the window are computed and compared in constant time, whichever one matches.
 pub fn matching_step(seed: &[u8], presented: &str, now: Timestamp) -> Option<i64> {
-    let present = now.unix().div_euclid(PERIOD);
+    let present = step_at(now);
     let mut found = None;
     for step in present - WINDOW..=present + WINDOW {
         let code = code_at(seed, step);
@@ -157,6 +157,11 @@ pub fn matching_step(seed: &[u8], presented: &str, now: Timestamp) -> Option<i64
     }
     // There are no steps before 1970.
     found.filter(|step| *step > NO_STEP)
+}
+
+/// The step of a time (RFC 6238 section 4.2).
+pub fn step_at(now: Timestamp) -> i64 {
+    now.unix().div_euclid(PERIOD)
 }
 
 /// The code of a step, six digits with leading zeros (RFC 4226 section 5.3 over RFC 6238 section 4.2).

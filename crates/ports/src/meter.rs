@@ -80,6 +80,8 @@ pub enum Gauge {
     Ready,
     /// When the certificate expires, in Unix seconds.
     CertificateExpiry,
+    /// When the last recorded backup was completed, in Unix seconds.
+    BackupSucceeded,
 }
 
 /// Measures this process. It never fails and never waits.

@@ -30,6 +30,7 @@ mod persistent_secrets;
 mod providers;
 mod quotas;
 mod rate_windows;
+mod recovery;
 mod redirect_urls;
 mod sessions;
 mod signing_keys;

@@ -69,6 +69,7 @@ pub struct Telemetry {
     jobs: Gauges<1>,
     ready: Gauges<0>,
     certificate: Gauges<0>,
+    backup: Gauges<0>,
 }
 
 impl Telemetry {
@@ -232,6 +233,13 @@ impl Telemetry {
                     "When the certificate expires, in Unix seconds",
                 ),
             ),
+            backup: gauges(
+                of_vestry,
+                (
+                    "backup_last_success_timestamp_seconds",
+                    "When the last recorded backup was completed, in Unix seconds",
+                ),
+            ),
             registry,
         }
     }
@@ -324,6 +332,7 @@ impl Meter for Telemetry {
             G::JobSucceeded(job) => set(&self.jobs.get_or_create(&[("job", job.as_str())])),
             G::Ready => set(&self.ready.get_or_create(&[])),
             G::CertificateExpiry => set(&self.certificate.get_or_create(&[])),
+            G::BackupSucceeded => set(&self.backup.get_or_create(&[])),
         }
     }
 

@@ -51,6 +51,15 @@ impl Service {
         meter.set(Gauge::Ready, flag(is_ready));
         if is_ready {
             self.measure_checkpoints().await;
+            self.measure_backups().await;
+        }
+    }
+
+    async fn measure_backups(&self) {
+        let last = tokio::time::timeout(PATIENCE, self.last_backup()).await;
+        if let Ok(Ok(Some(last))) = last {
+            let last = seconds(Seconds(last.unix()));
+            self.meter().set(Gauge::BackupSucceeded, last);
         }
     }
 

@@ -525,6 +525,8 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
             &UserView,
             &TestMessageSend,
             &RootKeyRetire,
+            &DatabaseBackup,
+            &DatabaseRecover,
             &RequestDeny,
             &AuditFindingReport,
             &AuditFindingAcknowledge,

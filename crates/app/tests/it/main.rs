@@ -40,6 +40,7 @@ mod password_reset;
 mod passwords;
 mod pruning;
 mod pumping;
+mod recovery;
 mod redirect_urls;
 mod reserved;
 mod retention;

@@ -22,6 +22,7 @@ mod passkeys;
 mod passwords;
 mod persistent_secrets;
 mod providers;
+mod recovery;
 mod search;
 mod sessions;
 mod state;

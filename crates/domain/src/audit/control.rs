@@ -131,6 +131,8 @@ words! {
         AppKeyRewrap "app_key.rewrap" "An App key was wrapped under another version of the root key.",
         AppKeyRetire "app_key.retire" "An old version of an App key was destroyed.",
         RootKeyRetire "root_key.retire" "Old versions of a root key were destroyed. Recorded before they are.",
+        DatabaseBackup "database.backup" "A backup of the database was completed.",
+        DatabaseRecover "database.recover" "Everything short-lived was ended, because the database was restored or set back.",
         RequestDeny "request.deny" "A call was refused because its key or user lacks permission. If many are refused within a minute, one entry has their `count`.",
         AuditFindingReport "audit_finding.report" "At startup, the database did not match a checkpoint stored in a sink.",
         AuditFindingAcknowledge "audit_finding.acknowledge" "A finding of `vestry audit verify` was acknowledged and no longer makes it fail.",
@@ -160,6 +162,7 @@ words! {
         Chain "chain" "A chain of the audit log.",
         Checkpoint "checkpoint" "A checkpoint, by its number.",
         AuditSink "audit_sink" "A checkpoint sink, by its name in the settings.",
+        Database "database" "The database of the deployment.",
     }
 }
 
@@ -220,6 +223,11 @@ impl Subject {
     /// A checkpoint sink.
     pub fn audit_sink(name: &str) -> Self {
         Self::new(SubjectKind::AuditSink, name)
+    }
+
+    /// The database.
+    pub fn database() -> Self {
+        Self::new(SubjectKind::Database, "database")
     }
 
     /// An identity provider.

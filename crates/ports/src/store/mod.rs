@@ -26,6 +26,7 @@ mod passkeys;
 mod passwords;
 mod persistent_secrets;
 mod providers;
+mod recovery;
 mod totps;
 mod users;
 mod wallet_challenges;
@@ -64,6 +65,7 @@ pub use passkeys::{PasskeyUse, Passkeys};
 pub use passwords::{ImportedUsers, PasswordHolder, Passwords};
 pub use persistent_secrets::{PersistentKind, PersistentSecret, PersistentSecrets};
 pub use providers::{OauthFlows, ProviderConnections, ProviderLinks, StoredConnection};
+pub use recovery::{EndedByRecovery, Recovery};
 pub use totps::Totps;
 pub use users::{AccountTrust, UserPage, Users, WholeUser};
 pub use wallet_challenges::WalletChallenges;
@@ -307,6 +309,8 @@ repositories! {
     captured: Captured,
     /// Leases for work that only one process does at a time.
     leases: Leases,
+    /// Recovery of a database that was set back.
+    recovery: Recovery,
     /// Events.
     events: Events,
     /// Webhook endpoints.

@@ -356,6 +356,7 @@ fn with_every_family() -> String {
         Gauge::JobSucceeded(Job::Sweep),
         Gauge::Ready,
         Gauge::CertificateExpiry,
+        Gauge::BackupSucceeded,
     ] {
         telemetry.set(gauge, 1.0);
     }

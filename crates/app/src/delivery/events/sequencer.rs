@@ -31,6 +31,8 @@ const MANY_OF_MANY: usize = 250;
 const WORLDS: usize = 64;
 /// Maximum events per transaction.
 const EVENTS: i64 = 1_000;
+/// Heads read in one query.
+const HEADS: i64 = 1_000;
 /// How long sequencing may stall before an alarm.
 const ALARM_AFTER: Duration = Duration::from_secs(60);
 
@@ -323,16 +325,73 @@ impl Service {
             found_at = head.position(),
             "ALARM: database rollback detected (events already delivered may be lost); the event log was restarted; run `vestry audit verify --against`"
         );
-        let previous = u64::try_from(end.log.max(head.log)).unwrap_or_default();
+        let last = end.log.max(head.log);
+        self.restarted(tx, world, head, last).await
+    }
+
+    /// Begins the log after `last`, with an event about it, after the newest event of a locked head.
+    async fn restarted(
+        &self,
+        tx: &mut dyn Tx,
+        world: World,
+        head: EventHead,
+        last: i64,
+    ) -> Result<(EventHead, Option<Placed>), Fault> {
+        let previous = u64::try_from(last).unwrap_or_default();
         let fact = Fact::log_restarted(previous, head.newest.map(|newest| newest.id));
         let event = self.new_event(&Principal::system().at(world), &fact);
-        let log = end.log.max(head.log).saturating_add(1);
-        let head = tx.events().restart(head, log, &event).await?;
+        let head = tx.events().restart(head, last.saturating_add(1), &event);
+        let head = head.await?;
         let placed = head.newest.map(|at| Placed {
             at,
             kind: event.kind,
         });
         Ok((head, placed))
+    }
+
+    /// Restarts the log of every environment that has events, and returns their number. Readers then know that events after the newest one
+    /// may be missing.
+    ///
+    /// # Errors
+    /// See [`Fault`]; some logs may have been restarted.
+    pub(crate) async fn restart_event_logs(&self) -> Result<u64, Fault> {
+        let (mut last, mut count) = (None, 0);
+        loop {
+            let mut read = self.ports.store.read().await?;
+            let heads = read.events().heads(last, HEADS).await?;
+            drop(read);
+            let Some((world, _)) = heads.last() else {
+                return Ok(count);
+            };
+            last = Some(*world);
+            for (world, head) in heads {
+                if head.newest.is_some() {
+                    retried(|| self.restart_event_log(world)).await?;
+                    count += 1;
+                }
+            }
+        }
+    }
+
+    async fn restart_event_log(&self, world: World) -> Result<(), Fault> {
+        let mut tx = self.ports.store.begin().await?;
+        // Another process that holds the head is about to release it.
+        let head = tx.events().lock_head(&world).await?;
+        let head = head.ok_or(Fault::LostRace)?;
+        let last = head.log;
+        let (head, placed) = self.restarted(&mut *tx, world, head, last).await?;
+        let queues = self.address(&mut *tx, &world, placed.as_slice()).await?;
+        let ends = match self.entry_of_restart(world, head.log).await {
+            Some(entry) => Some(self.control.write(&mut *tx, vec![entry]).await?),
+            None => None,
+        };
+        tx.commit().await?;
+        if let Some(ends) = ends {
+            self.control.committed(ends);
+        }
+        self.events.placed(world, head);
+        self.webhooks.ring(queues);
+        Ok(())
     }
 }
 
