@@ -9,8 +9,11 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use url::Url;
+use vestry_domain::audit::control::{ControlAction, ControlFilter};
 use vestry_domain::timestamp::Seconds;
+use vestry_domain::{World, rfc3339};
 use vestry_ports::clock::Clock;
+use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, VaultError};
 use vestry_store_sql::{Distribution, Pooler, SchemaState, SqlStore};
 
@@ -34,6 +37,9 @@ enum Severity {
     /// The service does not run, or part of it.
     Failed,
 }
+
+/// Hours after which a backup is overdue, as in the alert `VestryRecovery`.
+const MAX_BACKUP_HOURS: i64 = 26;
 
 /// The result of one check.
 #[derive(Serialize)]
@@ -172,6 +178,7 @@ async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Seconds>
             Err(error).context("connection pooler is unreachable"),
         )),
     }
+    findings.extend(backups(&store).await);
     match store.distribution().await {
         Ok(None) => {}
         Ok(Some(distribution)) => findings.push(Finding::of("cluster", cluster(&distribution))),
@@ -181,6 +188,35 @@ async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Seconds>
         }
     }
     (findings, skew)
+}
+
+/// Whether there is a recent backup; `None` if the log cannot be read.
+async fn backups(store: &SqlStore) -> Option<Finding> {
+    let filter = ControlFilter {
+        actions: vec![ControlAction::DatabaseBackup],
+        ..ControlFilter::default()
+    };
+    let mut read = store.read().await.ok()?;
+    let log = read.control_log();
+    let last = log.page(&World::DEPLOYMENT, &filter, None, 1).await.ok()?;
+    let Some(last) = last.first() else {
+        let missing = "no backup is recorded; schedule vestry backup".to_owned();
+        return Some(Finding::new("recovery", Severity::Warning, missing));
+    };
+    let at = last.event.at;
+    let hours = (SystemClock.machine() - at).0 / 3_600;
+    Some(match hours > MAX_BACKUP_HOURS {
+        true => Finding::new(
+            "recovery",
+            Severity::Warning,
+            format!("last recorded backup is {hours} hours old; check vestry-backup.timer"),
+        ),
+        false => Finding::new(
+            "recovery",
+            Severity::Ok,
+            format!("last recorded backup: {}", rfc3339::format(at)),
+        ),
+    })
 }
 
 async fn schema(store: &SqlStore) -> Finding {

@@ -3,8 +3,11 @@
 mod app;
 mod args;
 mod audit;
+mod backup;
+mod backup_file;
 mod completions;
 mod config;
+mod drill;
 mod installation;
 mod key;
 mod manage_key;
@@ -12,7 +15,9 @@ mod operator;
 mod outbox;
 mod progress;
 mod provider;
+mod recover;
 mod redirect_url;
+mod restore;
 mod sessions;
 mod signing_key;
 mod users;
@@ -128,6 +133,14 @@ enum Command {
     /// Manage root keys and App encryption keys
     #[command(subcommand)]
     Vault(vault::Vault),
+    /// Back up the database to one file while the service runs
+    Backup(backup::Backup),
+    /// Restore a backup into an empty database
+    Restore(restore::Restore),
+    /// Rehearse a restore in a scratch database
+    Drill(drill::Drill),
+    /// End what must not live on after the database was set back
+    Recover(recover::Recover),
     /// Print the API description (OpenAPI 3.1)
     Openapi,
     /// Print a completion script for a shell
@@ -191,6 +204,10 @@ impl Cli {
             Command::Webhook(command) => administer(file, async |on| command.run(on).await),
             Command::SigningKey(command) => administer(file, async |on| command.run(on).await),
             Command::Audit(command) => administer(file, async |on| command.run(on).await),
+            Command::Backup(command) => administer(file, async |on| command.run(on, format).await),
+            Command::Restore(command) => administer(file, async |on| command.run(on).await),
+            Command::Drill(command) => administer(file, async |on| command.run(on).await),
+            Command::Recover(command) => administer(file, async |on| command.run(on).await),
             Command::Vault(command) => administer(file, async |on| command.run(on).await),
         };
         output?.print(format)

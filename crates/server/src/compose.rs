@@ -44,7 +44,21 @@ use crate::failure::{Context, Failure};
 use crate::private_file;
 
 /// Opens the database. Warns if the connection can be read or modified on the way. Runs no migrations and creates nothing.
+///
+/// It refuses a database whose restore has not ended: what must not live on there still does.
 pub(crate) async fn store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
+    let store = any_store(settings).await?;
+    let is_half = store.is_half_restored().await;
+    match is_half.context("cannot read the database")? {
+        true => Err(Failure::new(
+            "restore is unfinished; restore again into a new database",
+        )),
+        false => Ok(store),
+    }
+}
+
+/// Opens the database, even during a restore.
+pub(crate) async fn any_store(settings: &DatabaseSettings) -> Result<Arc<SqlStore>, Failure> {
     if let Database::Sqlite(path) = &settings.database
         && !path.exists()
     {

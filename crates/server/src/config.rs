@@ -31,7 +31,7 @@ use source::Entries;
 const DEFAULT_FILE: &str = "vestry.toml";
 
 /// All settings.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) database: DatabaseSettings,
     pub(crate) http: HttpSettings,
@@ -50,7 +50,7 @@ pub(crate) struct Settings {
 }
 
 /// `database.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct DatabaseSettings {
     /// The database and its location.
     pub(crate) database: Database,
@@ -71,7 +71,7 @@ pub(crate) struct DatabaseSettings {
 }
 
 /// `http.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct HttpSettings {
     pub(crate) listen: SocketAddr,
     pub(crate) base_url: Option<BaseUrl>,
@@ -89,7 +89,7 @@ pub(crate) struct HttpSettings {
 }
 
 /// `console.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConsoleSettings {
     /// Whether this process serves the console.
     pub(crate) enabled: bool,
@@ -102,7 +102,7 @@ pub(crate) struct ConsoleSettings {
 }
 
 /// `vault.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum VaultSettings {
     /// Root keys in files.
     Local(RootKeyFiles),
@@ -116,7 +116,7 @@ pub(crate) enum VaultSettings {
 }
 
 /// `vault.local.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct RootKeyFiles {
     /// The root key, for wallets.
     pub(crate) root: PathBuf,
@@ -134,7 +134,7 @@ impl RootKeyFiles {
 }
 
 /// `mail.*`, for live environments. Test environments always capture.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum MailSettings {
     /// Live mail cannot be sent.
     Capture,
@@ -149,7 +149,7 @@ pub(crate) enum MailSettings {
 }
 
 /// `sms.*`, for live environments. Test environments always capture.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum SmsSettings {
     /// Live text messages cannot be sent.
     Capture,
@@ -163,14 +163,14 @@ pub(crate) enum SmsSettings {
 }
 
 /// `outbound.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutboundSettings {
     /// Networks that may be called in addition to public addresses.
     pub(crate) allowed_networks: Vec<IpNet>,
 }
 
 /// `limits.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct LimitSettings {
     pub(crate) store: LimitStore,
     pub(crate) test_per_minute: u32,
@@ -184,7 +184,7 @@ pub(crate) struct LimitSettings {
 }
 
 /// The store for rate-limit counters.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) enum LimitStore {
     /// This process.
     Memory,
@@ -195,7 +195,7 @@ pub(crate) enum LimitStore {
 }
 
 /// `passwords.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct PasswordSettings {
     /// The parameters of new hashes, and the limits on running and queued ones.
     pub(crate) hashing: vestry_password_argon2::Settings,
@@ -204,7 +204,7 @@ pub(crate) struct PasswordSettings {
 }
 
 /// `outbox.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct OutboxSettings {
     /// Whether `serve` delivers messages; `vestry worker` always does.
     pub(crate) worker: bool,
@@ -213,7 +213,7 @@ pub(crate) struct OutboxSettings {
 }
 
 /// `webhooks.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct WebhookSettings {
     /// Whether `serve` delivers webhooks; `vestry worker` always does.
     pub(crate) worker: bool,
@@ -224,7 +224,7 @@ pub(crate) struct WebhookSettings {
 }
 
 /// `audit.*`
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct AuditSettings {
     /// The checkpoint sinks, in addition to the log.
     pub(crate) sinks: Vec<AuditSink>,

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use vestry_app::Service;
 use vestry_limiter::MemoryLimiter;
+use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::meter::NoMeter;
-use vestry_store_sql::SqlStore;
+use vestry_store_sql::{Database, SqlStore};
 
-use crate::config::{BaseUrl, Settings};
+use crate::config::{BaseUrl, MailSettings, Settings, SmsSettings};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::{compose, dev, logging, with_runtime};
@@ -48,17 +49,50 @@ impl Installation {
 
     /// Opens the database and the service.
     pub(super) async fn service(&self) -> Result<Arc<Service>, Failure> {
+        let sinks = compose::sinks_of_commands(&self.settings)?;
+        self.service_over(self.store().await?, sinks)
+    }
+
+    /// Opens the database and the service during a restore. It sends nothing to sinks.
+    pub(super) async fn service_of_restore(&self) -> Result<Arc<Service>, Failure> {
+        let store = compose::any_store(&self.settings.database).await?;
+        self.service_over(store, Vec::new())
+    }
+
+    fn service_over(
+        &self,
+        store: Arc<SqlStore>,
+        sinks: Vec<Arc<dyn CheckpointSink>>,
+    ) -> Result<Arc<Service>, Failure> {
         // A command answers no requests, so it has nothing to rate-limit and issues no tokens.
         let limiter = Arc::new(MemoryLimiter::new());
         compose::service(
             &self.settings,
-            self.store().await?,
+            store,
             limiter,
-            compose::sinks_of_commands(&self.settings)?,
+            sinks,
             Arc::new(NoMeter),
             self.base_url.as_ref(),
             self.runtime.clone(),
         )
+    }
+
+    /// The same installation on another database, without mail and SMS.
+    pub(super) fn for_drill(&self, database: &Database) -> Self {
+        let mut settings = self.settings.clone();
+        settings.database.database = database.clone();
+        settings.mail = MailSettings::Capture;
+        settings.sms = SmsSettings::Capture;
+        Self {
+            settings,
+            base_url: self.base_url.clone(),
+            runtime: self.runtime.clone(),
+        }
+    }
+
+    /// Host and port of the public URL.
+    pub(super) fn deployment(&self) -> Option<String> {
+        self.base_url.as_ref().map(BaseUrl::authority)
     }
 
     /// Requires the public URL of the service. Otherwise, the command fails.

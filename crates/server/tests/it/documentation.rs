@@ -14,7 +14,11 @@ use crate::support::client::Answer;
 use crate::support::installation::{CommandOutput, Installation, binary, text};
 
 /// Commands that are parsed but not run.
-const READ: [(&str, &str); 19] = [
+const READ: [(&str, &str); 20] = [
+    (
+        "vestry restore",
+        "needs an empty database; `backup` has one",
+    ),
     ("vestry dev", "serves until it is stopped"),
     ("vestry serve", "serves until it is stopped"),
     ("vestry worker", "delivers until it is stopped"),

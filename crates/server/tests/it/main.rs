@@ -15,6 +15,7 @@ mod app_key_rotation;
 
 mod activity;
 mod audit;
+mod backup;
 mod checkpoints;
 mod commands;
 mod config;
