@@ -1070,6 +1070,7 @@ impl Samples {
             deliver_before: created_at + Seconds(60),
             attempts: 0,
             failures: 0,
+            cause: Some("req_7".to_owned()),
             created_at,
         }
     }

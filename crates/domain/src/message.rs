@@ -414,6 +414,8 @@ pub struct OutboxJob {
     pub attempts: u32,
     /// Number of attempts that failed because of the job itself ([`JobFault`]).
     pub failures: u32,
+    /// The id of the request that caused it, if one did (PR-2).
+    pub cause: Option<String>,
     /// When it was created.
     pub created_at: Timestamp,
 }
@@ -509,6 +511,8 @@ pub struct DeadJob {
     pub attempts: u32,
     /// The reason of the last failure.
     pub fault: JobFault,
+    /// The id of the request that caused it, if one did.
+    pub cause: Option<String>,
     /// When it was created.
     pub created_at: Timestamp,
     /// Latest time of delivery.

@@ -346,6 +346,8 @@ CREATE TABLE outbox (
     ended_as TEXT,
     -- The reason of the last of these failures.
     fault TEXT,
+    -- The request that caused the message.
+    cause TEXT,
     created_at INTEGER NOT NULL,
     CONSTRAINT outbox_app_id_environment_id_key PRIMARY KEY (app_id, environment, id)
 ) STRICT;

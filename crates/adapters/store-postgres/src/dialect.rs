@@ -86,7 +86,7 @@ pub(crate) const CLAIM: &str = "\
     WHERE outbox.app_id = due.app_id AND outbox.environment = due.environment AND outbox.id = due.id \
     RETURNING outbox.app_id, outbox.environment, outbox.id, outbox.channel, outbox.priority, outbox.lane, \
         outbox.payload_key_version, outbox.payload, outbox.not_before, outbox.deliver_before, outbox.attempts, \
-        outbox.failures, outbox.due_at, outbox.created_at";
+        outbox.failures, outbox.due_at, outbox.cause, outbox.created_at";
 
 /// Runs three queries in the time of one round trip.
 ///

@@ -552,6 +552,7 @@ diesel::table! {
         ended_at -> Nullable<BigInt>,
         ended_as -> Nullable<Text>,
         fault -> Nullable<Text>,
+        cause -> Nullable<Text>,
         created_at -> BigInt,
     }
 }

@@ -73,7 +73,7 @@ pub(crate) const CLAIM: &str = "\
     UPDATE outbox SET attempts = attempts + 1, lease_owner = ?1, due_at = ?2 \
     WHERE rowid IN (SELECT job FROM due ORDER BY round, priority, due_at, id LIMIT ?4) \
     RETURNING app_id, environment, id, channel, priority, lane, payload_key_version, payload, not_before, \
-        deliver_before, attempts, failures, due_at, created_at";
+        deliver_before, attempts, failures, due_at, cause, created_at";
 
 /// Runs three queries in sequence: there is no round trip to save.
 macro_rules! load_three {

@@ -13,6 +13,7 @@ use futures_util::future::join_all;
 use futures_util::stream::FuturesUnordered;
 use futures_util::{FutureExt, StreamExt};
 use tokio::time::MissedTickBehavior;
+use tracing::Instrument;
 use vestry_domain::code::Reserved;
 use vestry_domain::email::Email;
 use vestry_domain::envelope::{Place, SecretKind};
@@ -159,7 +160,7 @@ impl Service {
                     let queue = claimed.queue;
                     for job in claimed.jobs {
                         in_flight.begin(queue);
-                        let delivery = self.deliver(&worker, job);
+                        let delivery = self.deliver_for_request(&worker, job);
                         under_way.push(async move {
                             delivery.await;
                             queue
@@ -313,7 +314,10 @@ impl Service {
             .collect();
         let taken = jobs.len();
         let worker = Worker::new(owner);
-        join_all(jobs.into_iter().map(|job| self.deliver(&worker, job))).await;
+        let deliveries = jobs
+            .into_iter()
+            .map(|job| self.deliver_for_request(&worker, job));
+        join_all(deliveries).await;
         Ok(taken)
     }
 
@@ -336,6 +340,12 @@ impl Service {
         }
         tx.commit().await?;
         Ok(claimed)
+    }
+
+    /// Delivers a job. Its log lines have the id of the request that caused it (PR-2).
+    async fn deliver_for_request(&self, worker: &Worker, job: OutboxJob) {
+        let span = tracing::error_span!("message", request_id = job.cause.as_deref());
+        self.deliver(worker, job).instrument(span).await;
     }
 
     async fn deliver(&self, worker: &Worker, job: OutboxJob) {

@@ -5,12 +5,13 @@ use vestry_domain::{Secret, World};
 
 use crate::kernel::letter;
 pub(crate) use crate::kernel::letter::Delivery;
-use crate::{Fault, Service};
+use crate::{Fault, Principal, Service};
 
 impl Service {
-    /// Seals a message into a job, before the transaction that enqueues it.
+    /// Seals a message into a job, before the transaction that enqueues it. The job names the principal's request.
     pub(crate) async fn letter(
         &self,
+        of: &Principal,
         world: &World,
         message: &Secret<Message>,
         delivery: Delivery,
@@ -18,6 +19,11 @@ impl Service {
         // The outbox uses the machine's clock: a frozen test clock must not delay its messages.
         let now = self.ports.clock.machine();
         let sealer = &*self.ports.sealer;
-        letter::sealed(sealer, world, self.new_id(now), now, message, delivery).await
+        let id = self.new_id(now);
+        let job = letter::sealed(sealer, world, id, now, message, delivery).await?;
+        Ok(OutboxJob {
+            cause: of.request_id.as_deref().map(str::to_owned),
+            ..job
+        })
     }
 }

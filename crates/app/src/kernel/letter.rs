@@ -55,6 +55,7 @@ pub(crate) async fn sealed(
         deliver_before: now + delivery.lifetime,
         attempts: 0,
         failures: 0,
+        cause: None,
         created_at: now,
     })
 }

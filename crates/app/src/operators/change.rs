@@ -240,7 +240,9 @@ impl Service {
         let email = address_of(&mut *read, user).await?;
         let email = Email::parse(&email).map_err(|_none| Refusal::NotFound("operator"))?;
         drop(read);
-        let notices = self.notices_of_reset(&operators, email.address()).await?;
+        let notices = self
+            .notices_of_reset(by, &operators, email.address())
+            .await?;
         let link = self
             .draft_operator_link(by, email, None, LINK_LIFETIME, handover)
             .await?;
@@ -251,6 +253,7 @@ impl Service {
 
     async fn notices_of_reset(
         &self,
+        by: &Principal,
         operators: &[Operator],
         of: &str,
     ) -> Result<Vec<OutboxJob>, Fault> {
@@ -265,7 +268,7 @@ impl Service {
             if !to.is_empty() {
                 let notice = Secret::new(operator_reset_notice(&to, of));
                 let delivery = Delivery::within(NOTICE_LIFETIME);
-                notices.push(self.letter(&WORLD, &notice, delivery).await?);
+                notices.push(self.letter(by, &WORLD, &notice, delivery).await?);
             }
         }
         Ok(notices)

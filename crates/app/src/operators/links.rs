@@ -233,7 +233,10 @@ impl Service {
                 };
                 let mail = invite_mail("Vestry", email.address(), "", link);
                 let delivery = Delivery::within(lifetime);
-                Some(self.letter(&WORLD, &Secret::new(mail), delivery).await?)
+                Some(
+                    self.letter(by, &WORLD, &Secret::new(mail), delivery)
+                        .await?,
+                )
             }
         };
         Ok(Draft {

@@ -116,7 +116,9 @@ impl Service {
         message: &Secret<Message>,
     ) -> Result<(), Fault> {
         let delivery = Delivery::within(LIFETIME);
-        let letter = self.letter(&caller.world, message, delivery).await?;
+        let letter = self
+            .letter(&caller.principal, &caller.world, message, delivery)
+            .await?;
         retried(|| async {
             let mut tx = self.begin_change([caller.world]).await?;
             tx.outbox().push(&letter).await?;

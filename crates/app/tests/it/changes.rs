@@ -451,6 +451,7 @@ async fn aud_1_every_change_of_an_operator_has_its_entry() {
         deliver_before: harness.now() + Seconds(600),
         attempts: 0,
         failures: 2,
+        cause: None,
         created_at: harness.now(),
     };
     let mut tx = harness.fake.begin().await.unwrap();

@@ -44,6 +44,20 @@ async fn live_mail_goes_to_the_transport_and_nowhere_else() {
     assert_eq!(harness.service.deliver_due("worker").await.unwrap(), 0);
 }
 
+/// PR-2: a message names the request that caused it.
+#[tokio::test]
+async fn pr_2_a_message_names_its_request() {
+    let harness = Harness::new().await;
+    let live = harness.live().await.of_request("from-outside".into());
+    harness.login(&live, "ada@example.com").await;
+    let queue = OutboxQueue::new(Environment::Live, Channel::Email);
+    let (now, mut tx) = (harness.now(), harness.fake.begin().await.unwrap());
+    let outbox = tx.outbox();
+    let claim = outbox.claim(queue, "worker", now, now + LEASE, 1);
+    let job = claim.await.unwrap().remove(0);
+    assert_eq!(job.cause.as_deref(), Some("from-outside"));
+}
+
 /// I7: a transient transport failure is retried, not immediately but within half a minute.
 #[tokio::test]
 async fn a_transient_failure_is_retried_later() {

@@ -504,6 +504,7 @@ pub async fn pr_73_a_dead_job_is_set_aside(store: Arc<dyn Store>) {
         priority: job.priority,
         attempts,
         fault: JobFault::Tampered,
+        cause: job.cause.clone(),
         created_at: job.created_at,
         deliver_before: job.deliver_before,
         died_at: now,

@@ -28,6 +28,7 @@ pub struct OutboxRow {
     attempts: i64,
     failures: i64,
     due_at: i64,
+    cause: Option<String>,
     created_at: i64,
 }
 
@@ -47,6 +48,7 @@ impl From<&OutboxJob> for OutboxRow {
             attempts: job.attempts.into(),
             failures: job.failures.into(),
             due_at: job.not_before.unix(),
+            cause: job.cause.clone(),
             created_at: job.created_at.unix(),
         }
     }
@@ -70,6 +72,7 @@ impl TryFrom<OutboxRow> for OutboxJob {
             deliver_before: Timestamp::from_unix(row.deliver_before),
             attempts: table.small("attempts", row.attempts)?,
             failures: table.small("failures", row.failures)?,
+            cause: row.cause,
             created_at: Timestamp::from_unix(row.created_at),
         })
     }
@@ -94,6 +97,7 @@ pub struct DeadJobRow {
     priority: i64,
     attempts: i64,
     fault: Option<String>,
+    cause: Option<String>,
     created_at: i64,
     deliver_before: i64,
     ended_at: Option<i64>,
@@ -113,6 +117,7 @@ impl TryFrom<DeadJobRow> for DeadJob {
             priority: stored_priority(&table, row.priority)?,
             attempts: table.small("attempts", row.attempts)?,
             fault: table.parse("fault", &fault)?,
+            cause: row.cause,
             created_at: Timestamp::from_unix(row.created_at),
             deliver_before: Timestamp::from_unix(row.deliver_before),
             died_at: Timestamp::from_unix(died_at),

@@ -423,7 +423,12 @@ impl Service {
             },
         };
         let job = self
-            .letter(&caller.world, &Secret::new(message), delivery)
+            .letter(
+                &caller.principal,
+                &caller.world,
+                &Secret::new(message),
+                delivery,
+            )
             .await?;
         Ok(Draft { owner, code, job })
     }

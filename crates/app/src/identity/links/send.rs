@@ -444,7 +444,8 @@ impl Service {
             delay: reserved::delay(request.reserved),
             lifetime: way.lifetime,
         };
-        self.letter(&caller.world, &mail, delivery).await
+        self.letter(&caller.principal, &caller.world, &mail, delivery)
+            .await
     }
 
     async fn store_link(

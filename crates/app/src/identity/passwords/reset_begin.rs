@@ -247,7 +247,9 @@ impl Service {
                 request.lifetime
             },
         };
-        let job = self.letter(&caller.world, &mail, delivery).await?;
+        let job = self
+            .letter(&caller.principal, &caller.world, &mail, delivery)
+            .await?;
         // A decoy has the same link as `wrong@vestry.test`: its token is never sent.
         let fate = if is_decoy {
             Some(Reserved::Wrong)

@@ -36,7 +36,10 @@ impl Service {
                 let to = email.email.address();
                 let notice = Secret::new(security_notice(&caller.app.name, to, change));
                 let delivery = Delivery::within(NOTICE_LIFETIME);
-                notices.push(self.letter(&caller.world, &notice, delivery).await?);
+                notices.push(
+                    self.letter(&caller.principal, &caller.world, &notice, delivery)
+                        .await?,
+                );
             }
         }
         Ok(CredentialChangeNotice { user, notices })

@@ -32,6 +32,7 @@ impl OutboxRow {
             priority: job.priority,
             attempts: job.attempts,
             fault,
+            cause: job.cause.clone(),
             created_at: job.created_at,
             deliver_before: job.deliver_before,
             died_at,
