@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::{block_in_place, spawn_blocking};
+use vestry_contract::words::reveals;
 use vestry_domain::Timestamp;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::message::Channel;
@@ -16,13 +17,13 @@ use vestry_telemetry::{Build, Telemetry};
 
 use crate::on_both_databases;
 use crate::support::client::{Api, http};
-use crate::support::flow::{new_owner, sign, sign_in};
+use crate::support::flow::{captured_code, new_owner, sign, sign_in};
 use crate::support::installation::{Installation, Server, text};
 use crate::support::poll::until;
 use crate::support::process::{PATIENCE, Process, Stream};
 
 on_both_databases! {
-    /// PR-121, PR-13, PR-14, PR-16, PR-17, PR-18, PR-19, PR-25, PR-27, PR-29, PR-31, PR-32
+    /// PR-121, PR-13, PR-14, PR-16, PR-17, PR-18, PR-19, PR-25, PR-27, PR-29, PR-31, PR-32, PR-6
     pr_121_a_journey_is_measured => super::a_journey_is_measured;
 }
 
@@ -79,81 +80,94 @@ const FAMILIES: &[&str] = &[
     "process_resident_memory_bytes",
 ];
 
+/// Series that have these values after the journey.
+const SERIES: &[(&str, f64)] = &[
+    (
+        r#"vestry_http_requests_total{route="/v1/auth/sessions/verify",status="2xx"}"#,
+        1.0,
+    ),
+    (
+        r#"vestry_http_requests_total{route="/v1/auth/passwords/verify",status="401"}"#,
+        1.0,
+    ),
+    (
+        r#"vestry_http_requests_total{route="/v1/wallets/{wallet_id}/sign_message",status="2xx"}"#,
+        1.0,
+    ),
+    (r#"vestry_http_request_seconds_count{class="sign"}"#, 1.0),
+    (r#"vestry_refusals_total{code="invalid_credentials"}"#, 1.0),
+    (r#"vestry_sign_in_total{method="code",result="ok"}"#, 1.0),
+    (
+        r#"vestry_sign_in_total{method="password",result="wrong"}"#,
+        1.0,
+    ),
+    (
+        r#"vestry_signatures_total{chain="ethereum",result="ok"}"#,
+        1.0,
+    ),
+    (
+        r#"vestry_limiter_decisions_total{class="sign",verdict="admitted"}"#,
+        1.0,
+    ),
+    (r#"vestry_vault_up{purpose="wallets"}"#, 1.0),
+    ("vestry_ready{}", 1.0),
+    (
+        r#"vestry_outbox_ended_total{channel="email",end="delivered"}"#,
+        1.0,
+    ),
+];
+
+/// The families without a sample, and the series with another value than after the journey.
+fn lacks(metrics: &str) -> Vec<String> {
+    let shown: BTreeSet<&str> = metrics
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .filter_map(|line| line.split(['{', ' ']).next())
+        .collect();
+    let has = |family: &&&str| {
+        let suffixes = ["", "_total", "_count"];
+        suffixes
+            .iter()
+            .any(|suffix| shown.contains(format!("{family}{suffix}").as_str()))
+    };
+    let missing = FAMILIES.iter().filter(|family| !has(family));
+    let mut lacking: Vec<String> = missing.map(|family| (*family).to_owned()).collect();
+    for (series, expected) in SERIES {
+        let found = value(metrics, series);
+        if (found - expected).abs() > f64::EPSILON {
+            lacking.push(format!("{series} is {found}, not {expected}"));
+        }
+    }
+    lacking
+}
+
 async fn a_journey_is_measured(mut installation: Installation) {
     let keys = block_in_place(|| installation.set_up());
     let (server, probes) = measured(&mut installation).await;
     let api = server.api(&keys.test);
     let owner = new_owner(&api, "ada@example.com").await;
-    sign(&api, &owner, "hello").await.ok();
+    let signed = sign(&api, &owner, "a planted message").await.ok();
     let session = sign_in(&api, "ada@example.com").await;
+    let code = captured_code(&api, "ada@example.com").await;
     let body = json!({ "session_token": session["session_token"] });
     api.post("/v1/auth/sessions/verify", &body).await.ok();
-    let wrong = json!({ "user_id": owner.user_id, "password": "not the password" });
+    let wrong = json!({ "user_id": owner.user_id, "password": "a planted password" });
     let refused = api.post("/v1/auth/passwords/verify", &wrong).await;
     assert_eq!(refused.error(401), "invalid_credentials");
+    let unknown = api.get("/v1/a-planted-path?token=a-planted-token").await;
+    assert_eq!(unknown.error(404), "not_found");
 
-    // Background jobs and gauges run within seconds.
-    let mut metrics = String::new();
+    // Counters of background work and gauges arrive within seconds, and each on its own.
+    let (mut metrics, mut lacking) = (String::new(), Vec::new());
     let all = until(async || {
         let answer = probes.get("/metrics").await;
         assert_eq!(answer.status, 200, "{}", answer.text);
         metrics = answer.text;
-        let shown: BTreeSet<&str> = metrics
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .filter_map(|line| line.split(['{', ' ']).next())
-            .collect();
-        let has = |family: &&&str| {
-            let suffixes = ["", "_total", "_count"];
-            suffixes
-                .iter()
-                .any(|suffix| shown.contains(format!("{family}{suffix}").as_str()))
-        };
-        let lacks: Vec<_> = FAMILIES.iter().filter(|family| !has(family)).collect();
-        lacks.is_empty()
+        lacking = lacks(&metrics);
+        lacking.is_empty()
     });
-    tokio::time::timeout(PATIENCE, all).await.unwrap();
-    for (series, expected) in [
-        (
-            r#"vestry_http_requests_total{route="/v1/auth/sessions/verify",status="2xx"}"#,
-            1.0,
-        ),
-        (
-            r#"vestry_http_requests_total{route="/v1/auth/passwords/verify",status="401"}"#,
-            1.0,
-        ),
-        (
-            r#"vestry_http_requests_total{route="/v1/wallets/{wallet_id}/sign_message",status="2xx"}"#,
-            1.0,
-        ),
-        (r#"vestry_http_request_seconds_count{class="sign"}"#, 1.0),
-        (r#"vestry_refusals_total{code="invalid_credentials"}"#, 1.0),
-        (r#"vestry_sign_in_total{method="code",result="ok"}"#, 1.0),
-        (
-            r#"vestry_sign_in_total{method="password",result="wrong"}"#,
-            1.0,
-        ),
-        (
-            r#"vestry_signatures_total{chain="ethereum",result="ok"}"#,
-            1.0,
-        ),
-        (
-            r#"vestry_limiter_decisions_total{class="sign",verdict="admitted"}"#,
-            1.0,
-        ),
-        (r#"vestry_vault_up{purpose="wallets"}"#, 1.0),
-        ("vestry_ready{}", 1.0),
-        (
-            r#"vestry_outbox_ended_total{channel="email",end="delivered"}"#,
-            1.0,
-        ),
-    ] {
-        let found = value(&metrics, series);
-        assert!(
-            (found - expected).abs() < f64::EPSILON,
-            "{series} is {found}:\n{metrics}"
-        );
-    }
+    let arrived = tokio::time::timeout(PATIENCE, all).await;
+    assert!(arrived.is_ok(), "{lacking:#?} in:\n{metrics}");
     assert!(
         value(
             &metrics,
@@ -164,16 +178,23 @@ async fn a_journey_is_measured(mut installation: Installation) {
     for hidden in [
         keys.app.as_str(),
         &keys.test,
+        &keys.live,
         &owner.user_id,
         &owner.wallet_id,
         &owner.address,
         "ada@example.com",
+        "planted",
+        &code,
+        &text(&session, "session_token"),
+        &text(&session, "session_jwt"),
+        &text(&signed, "signature"),
+        &text(&unknown.body, "request_id"),
     ] {
-        assert!(!metrics.contains(hidden), "{hidden}");
+        assert!(!reveals(&metrics, hidden), "{hidden}");
     }
     // The listener has the probes and nothing else, and the API has no metrics.
     assert_eq!(probes.get("/livez").await.ok()["status"], "ok");
-    assert_eq!(probes.get("/readyz").await.ok()["database"], "ok");
+    probes.until_ready().await;
     assert_eq!(probes.get("/v1/wallets/list").await.error(404), "not_found");
     assert_eq!(api.get("/metrics").await.error(404), "not_found");
     server.process.stop().await;
