@@ -22,5 +22,6 @@ pub use kernel::page::PageSize;
 pub use kernel::precondition::Precondition;
 pub use kernel::principal::Principal;
 pub use kernel::refusal::Refusal;
+pub use kernel::root_key::RootKeyTrouble;
 pub use kernel::service::{ConsoleAddress, Service, Settings};
 pub use vestry_ports::meter::{Counted, Meter};

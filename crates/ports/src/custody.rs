@@ -304,6 +304,12 @@ pub trait Custodian: Send + Sync {
     async fn verify_wallet(&self, stored: StoredWallet, key: WalletKey)
     -> Result<(), CustodyError>;
 
+    /// Returns whether the root key opens an App key. Unlike any use of the key, it raises no alarm if not.
+    ///
+    /// # Errors
+    /// [`CustodyError::Sealed`].
+    async fn opens_app_key(&self, key: &AppKey) -> Result<bool, CustodyError>;
+
     /// Re-wraps an App key under the primary root version; the key itself stays the same.
     ///
     /// # Errors

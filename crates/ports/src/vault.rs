@@ -9,7 +9,10 @@ use vestry_port_macro::port;
 /// The reason that a key provider call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum VaultError {
-    /// The provider cannot be reached or has no root key (503 `sealed`).
+    /// The provider has no root key (503 `sealed`).
+    #[error("the key provider has no root key")]
+    Missing(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The provider cannot be reached, or its root key cannot be read (503 `sealed`).
     #[error("the key provider is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The root key version that wrapped the key is unknown here.
@@ -38,7 +41,7 @@ pub trait KeyVault: Send + Sync {
     /// Encrypts a 256-bit key under the primary root version, bound to `context`.
     ///
     /// # Errors
-    /// [`VaultError::Unavailable`].
+    /// [`VaultError::Missing`] and [`VaultError::Unavailable`].
     async fn wrap(&self, context: &[u8], key: &Secret<[u8; 32]>) -> Result<WrappedKey, VaultError>;
 
     /// Unwraps a key. An unknown version makes this process reload its source, so that a rotation by another process needs no restart.
@@ -54,19 +57,19 @@ pub trait KeyVault: Send + Sync {
     /// The kind and versions of the provider.
     ///
     /// # Errors
-    /// [`VaultError::Unavailable`].
+    /// [`VaultError::Missing`] and [`VaultError::Unavailable`].
     async fn status(&self) -> Result<VaultStatus, VaultError>;
 
     /// Creates a new root version and makes it the primary one; it is durable before this returns. Old versions can still unwrap.
     ///
     /// # Errors
-    /// [`VaultError::Unavailable`].
+    /// [`VaultError::Missing`] and [`VaultError::Unavailable`].
     async fn add_root_version(&self) -> Result<u32, VaultError>;
 
     /// Destroys all root versions below the given one. Call it only after every key was re-wrapped.
     ///
     /// # Errors
-    /// [`VaultError::Unavailable`].
+    /// [`VaultError::Missing`] and [`VaultError::Unavailable`].
     async fn retire_below(&self, version: u32) -> Result<(), VaultError>;
 }
 

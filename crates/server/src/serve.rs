@@ -92,11 +92,11 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
             tracing::error!(reason, "service is not ready; has `vestry migrate` been run?");
         }
         if let Err(cause) = vault {
-            let reason = Failure::new("no root key").because(cause).to_string();
+            let reason = Failure::new("root key of wallets").because(cause).to_string();
             tracing::error!(reason, "vault is sealed: calls that need a wallet key return 503 until the root key can be read");
         }
         if let Err(cause) = sign_in_key {
-            let reason = Failure::new("no sign-in key").because(cause).to_string();
+            let reason = Failure::new("sign-in key").because(cause).to_string();
             tracing::error!(reason, "sign-in key is unavailable: sign-in and calls that use a wallet key return 503 until it can be read");
         }
         if matches!(settings.mail, MailSettings::Capture) {

@@ -262,7 +262,10 @@ impl<K: Subkeys> KeyRing<K> {
         let context = context(world, K::PURPOSE, version);
         let mut tries = 1;
         let key = loop {
-            match vault.unwrap(&context, &row.wrapped).await {
+            let begun = Instant::now();
+            let opened = vault.unwrap(&context, &row.wrapped).await;
+            self.alarm.time_vault(K::PURPOSE, begun.elapsed());
+            match opened {
                 Ok(key) => break key,
                 // The root key may have been rotated, and its old version retired, since the row was read.
                 Err(VaultError::UnknownVersion(unknown)) if tries < TRIES => {
@@ -289,7 +292,7 @@ impl<K: Subkeys> KeyRing<K> {
 /// Maps an error of the key provider to the caller's error.
 pub(crate) fn refusal(alarm: &Alarm, world: &World, error: VaultError) -> CustodyError {
     match error {
-        VaultError::Unavailable(_) | VaultError::UnknownVersion(_) => {
+        VaultError::Missing(_) | VaultError::Unavailable(_) | VaultError::UnknownVersion(_) => {
             CustodyError::Sealed(Box::new(error))
         }
         VaultError::Corrupt => alarm.world(world, PLACE),

@@ -110,7 +110,7 @@ impl Custody {
         })
     }
 
-    /// Counts alarms about altered data with `meter`. A second call does nothing.
+    /// Counts alarms about altered data, and measures the key provider, with `meter`. A second call does nothing.
     pub fn measured_by(&self, meter: Arc<dyn Meter>) {
         let _is_second = self.alarm.meter.set(meter);
     }

@@ -16,6 +16,7 @@ use vestry_ports::custody::{
 };
 use vestry_ports::entropy::Bytes;
 use vestry_ports::port;
+use vestry_ports::vault::VaultError;
 
 use crate::Custody;
 use crate::envelope::{self, Binding, FORMAT};
@@ -428,6 +429,16 @@ impl Custodian for Custody {
         recipient: &[u8],
     ) -> Result<(Wallet, ExportedKey), ExportError> {
         self.exported(stored, key, recipient).await
+    }
+
+    async fn opens_app_key(&self, key: &AppKey) -> Result<bool, CustodyError> {
+        let context = context(&key.world, key.purpose, key.version);
+        let vault = self.vaults.of(key.purpose);
+        match vault.unwrap(&context, &key.wrapped).await {
+            Ok(_key) => Ok(true),
+            Err(VaultError::UnknownVersion(_) | VaultError::Corrupt) => Ok(false),
+            Err(error) => Err(CustodyError::Sealed(Box::new(error))),
+        }
     }
 
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {

@@ -65,7 +65,7 @@ impl LocalVault {
 
     /// Returns a vault that reads its root key file on first use.
     ///
-    /// The vault is sealed until the file exists: its methods return [`VaultError::Unavailable`].
+    /// The vault is sealed until the file exists: its methods return [`VaultError::Missing`].
     #[must_use]
     pub fn lazy(path: &Path, entropy: Arc<dyn Entropy>) -> Self {
         Self::of_file(RootFile::new(path), None, entropy)
@@ -145,7 +145,10 @@ where
     F: FnOnce() -> Result<Roots, RootFileError> + Send + 'static,
 {
     match tokio::task::spawn_blocking(work).await {
-        Ok(done) => done.map_err(unavailable),
+        Ok(done) => done.map_err(|error| match error {
+            RootFileError::Missing(_) => VaultError::Missing(Box::new(error)),
+            error => unavailable(error),
+        }),
         Err(lost) => Err(unavailable(lost)),
     }
 }

@@ -84,7 +84,9 @@ impl From<TokenError> for Fault {
 impl From<VaultError> for Fault {
     fn from(error: VaultError) -> Self {
         match error {
-            VaultError::Unavailable(_) => Self::Unavailable(Box::new(error)),
+            VaultError::Missing(_) | VaultError::Unavailable(_) => {
+                Self::Unavailable(Box::new(error))
+            }
             VaultError::UnknownVersion(_) | VaultError::Corrupt => Self::Internal(Box::new(error)),
         }
     }

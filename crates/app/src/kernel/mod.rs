@@ -22,6 +22,7 @@ pub mod principal;
 pub(crate) mod provider_connection;
 pub mod refusal;
 pub(crate) mod replay_guard;
+pub mod root_key;
 pub(crate) mod run;
 pub mod service;
 pub(crate) mod shards;

@@ -9,7 +9,6 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::task::AbortHandle;
-use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::ids::Id;
 use vestry_domain::message::{Channel, Priority};
 use vestry_domain::metric::Job;
@@ -18,7 +17,6 @@ use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
 use vestry_ports::meter::{Gauge, Meter};
 use vestry_ports::store::CommitEffect;
-use vestry_ports::vault::VaultError;
 
 use crate::Fault;
 use crate::kernel::batcher::{Batch, Batcher};
@@ -309,16 +307,6 @@ impl Service {
     /// [`Fault::Unavailable`] or [`Fault::Internal`].
     pub async fn ready(&self) -> Result<(), Fault> {
         Ok(self.ports.store.ready().await?)
-    }
-
-    /// Checks that the root key of this purpose can be used.
-    ///
-    /// This is never part of readiness: App keys that are already unwrapped keep working, and so does everything under the other root key.
-    ///
-    /// # Errors
-    /// The reason why it cannot.
-    pub async fn has_root_key(&self, purpose: KeyPurpose) -> Result<(), VaultError> {
-        self.ports.vaults.of(purpose).status().await.map(drop)
     }
 
     /// Returns the public URL, without a slash at its end.

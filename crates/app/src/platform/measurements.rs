@@ -1,10 +1,10 @@
 //! The gauges that need a look at something: they are refreshed every 15 seconds, so that a scrape waits for nothing (PR-32, PR-33).
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::timestamp::Seconds;
-use vestry_ports::meter::{Gauge, Timed};
+use vestry_ports::meter::Gauge;
 
 use crate::Service;
 use crate::kernel::measures::{flag, seconds};
@@ -41,9 +41,7 @@ impl Service {
         let stalled = self.sequencing_delay();
         meter.set(Gauge::EventsUnsequenced, stalled.as_secs_f64());
         for purpose in KeyPurpose::ALL {
-            let begun = Instant::now();
             let status = tokio::time::timeout(PATIENCE, self.has_root_key(purpose)).await;
-            meter.time(Timed::Vault(purpose), begun.elapsed());
             meter.set(Gauge::VaultUp(purpose), flag(matches!(status, Ok(Ok(())))));
         }
         let ready = tokio::time::timeout(READY_WITHIN, self.ready()).await;

@@ -120,6 +120,10 @@ impl Custodian for Trusting {
         self.0.export(stored, key, recipient).await
     }
 
+    async fn opens_app_key(&self, key: &AppKey) -> Result<bool, CustodyError> {
+        self.0.opens_app_key(key).await
+    }
+
     async fn rewrap_app_key(&self, key: &AppKey) -> Result<AppKey, CustodyError> {
         self.0.rewrap_app_key(key).await
     }

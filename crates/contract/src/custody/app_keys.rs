@@ -62,6 +62,7 @@ pub async fn a_rewrapped_key_is_the_same_key(house: House) {
     let world = house.world(&mut samples).await;
     let (stored, key) = house.wallet(&mut samples, world).await;
     for app_key in stored_keys(&house).await {
+        assert!(works(house.custodian.opens_app_key(&app_key).await));
         let rewrapped = works(house.custodian.rewrap_app_key(&app_key).await);
         let place = |key: &AppKey| (key.world, key.purpose, key.version, key.created_at);
         assert_eq!(place(&rewrapped), place(&app_key));
@@ -91,6 +92,7 @@ pub async fn an_altered_key_is_not_rewrapped(house: House) {
         let mut altered = key.clone();
         altered.wrapped.bytes.iter_mut().for_each(|byte| *byte ^= 1);
         is_tampered(house.custodian.rewrap_app_key(&altered).await, "altered");
+        assert!(!works(house.custodian.opens_app_key(&altered).await));
         let others = keys.iter().filter(|other| *other != key);
         for other in others {
             let moved = AppKey {

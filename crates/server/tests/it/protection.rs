@@ -5,11 +5,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 
 use serde_json::json;
+use vestry_contract::fakes::SeededEntropy;
+use vestry_vault_local::LocalVault;
 
 use crate::support::client::Api;
 use crate::support::flow::{new_owner, sign_in};
 use crate::support::installation::{Installation, binary, text};
-use crate::support::process::Process;
+use crate::support::poll::until;
+use crate::support::process::{PATIENCE, Process};
 
 /// A user ID that is not root's and owns nothing.
 const SOMEBODY: u32 = 65_534;
@@ -171,6 +174,21 @@ async fn a_sealed_service_is_ready_and_heals_without_a_restart() {
 async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
     let installation = Installation::sqlite();
     let keys = installation.set_up();
+    // The root key is tried on the deployment's own key, which is created with the first entry of its audit log.
+    let create = [
+        "manage-key",
+        "create",
+        "terraform",
+        "--app",
+        "all",
+        "--environment",
+        "test,live",
+        "--expires-in",
+        "1d",
+        "--scope",
+        "apps:write",
+    ];
+    installation.admin(&create);
     let server = installation.serve().await;
     let owner = new_owner(&server.api(&keys.live), "first@example.com").await;
     server.process.stop().await;
@@ -195,7 +213,23 @@ async fn a_service_without_its_sign_in_key_heals_without_a_restart() {
     assert_eq!(signed.error(503), "sealed");
     assert!(!key.exists(), "no new key was made");
 
+    // PR-124: the service is ready, and says why the key cannot be used.
+    let shows = async |reason: Option<&str>| {
+        let state = reason.map_or("ok", |_reason| "unavailable");
+        let is_shown = until(async || {
+            let ready = api.get("/readyz").await.body;
+            ready["sign_in_key"] == state && ready["sign_in_key_reason"].as_str() == reason
+        });
+        let shown = tokio::time::timeout(PATIENCE, is_shown).await;
+        assert!(shown.is_ok(), "{reason:?}");
+    };
+    shows(Some("missing")).await;
+    LocalVault::create(&key, &SeededEntropy::fresh()).unwrap();
+    shows(Some("mismatch")).await;
+    fs::write(&key, "{}").unwrap();
+    shows(Some("unreadable")).await;
     fs::rename(&elsewhere, &key).unwrap();
+    shows(None).await;
     signs_in(&api, "ada@example.com").await;
     live.post(&format!("{wallet}/sign_message"), &message)
         .await

@@ -29,10 +29,18 @@ pub(crate) struct Response {
     /// that is not in memory fail with 503 `sealed`.
     #[schema(pattern = "^(ok|unavailable)$")]
     vault: &'static str,
+    /// Why the wallets' root key is unavailable: `missing`, `unreadable` or `mismatch` (it does not open the keys of this database).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(missing|unreadable|mismatch)$")]
+    vault_reason: Option<&'static str>,
     /// State of the root key of all other secrets: `ok` or `unavailable`. While it is unavailable, sign-in requests that need a key that is
     /// not in memory fail with 503 `sealed`. So does every use of a wallet key, because it cannot be recorded.
     #[schema(pattern = "^(ok|unavailable)$")]
     sign_in_key: &'static str,
+    /// Why the root key of all other secrets is unavailable, with the same values.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(missing|unreadable|mismatch)$")]
+    sign_in_key_reason: Option<&'static str>,
     /// Live e-mail delivery: `ok` or `not_configured`.
     #[schema(pattern = "^(ok|not_configured)$")]
     mail: &'static str,
@@ -71,18 +79,28 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Response>, Problem
     Ok(Json(Response {
         status: "ok",
         database: "ok",
-        vault,
-        sign_in_key,
+        vault: state_of(vault),
+        vault_reason: vault,
+        sign_in_key: state_of(sign_in_key),
+        sign_in_key_reason: sign_in_key,
         mail: transport(state.service.has_mailer()),
         sms: transport(state.service.has_sms()),
     }))
 }
 
-async fn root_key(service: &Service, purpose: KeyPurpose) -> &'static str {
-    let outcome = tokio::time::timeout(PATIENCE, service.has_root_key(purpose)).await;
-    match outcome {
-        Ok(Ok(())) => "ok",
-        Ok(Err(_)) | Err(_) => "unavailable",
+/// Returns why a root key cannot be used; `None` if it can.
+async fn root_key(service: &Service, purpose: KeyPurpose) -> Option<&'static str> {
+    match tokio::time::timeout(PATIENCE, service.has_root_key(purpose)).await {
+        Ok(Ok(())) => None,
+        Ok(Err(trouble)) => Some(trouble.as_str()),
+        Err(_too_long) => Some("unreadable"),
+    }
+}
+
+const fn state_of(trouble: Option<&str>) -> &'static str {
+    match trouble {
+        None => "ok",
+        Some(_) => "unavailable",
     }
 }
 

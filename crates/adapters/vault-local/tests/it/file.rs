@@ -211,7 +211,7 @@ async fn a_lazy_vault_works_once_its_file_exists() {
     let (context, key) = (b"context", Secret::new([7; 32]));
     for _ in 0..2 {
         let sealed = vault.wrap(context, &key).await;
-        assert!(matches!(sealed, Err(VaultError::Unavailable(_))));
+        assert!(matches!(sealed, Err(VaultError::Missing(_))));
     }
     LocalVault::create(&path, entropy().as_ref()).unwrap();
     let wrapped = vault.wrap(context, &key).await.unwrap();

@@ -55,7 +55,7 @@ async fn a_missing_version_is_reported_after_rereading_the_file() {
     std::fs::remove_file(&keys.path).unwrap();
     assert!(matches!(
         vault.unwrap(b"c", &wrapped).await,
-        Err(VaultError::Unavailable(_))
+        Err(VaultError::Missing(_))
     ));
 }
 
