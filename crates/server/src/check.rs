@@ -222,11 +222,24 @@ async fn backups(store: &SqlStore) -> Option<Finding> {
 async fn schema(store: &SqlStore) -> Finding {
     let state = store.schema_state().await;
     match state.context("database is not ready; has `vestry migrate` been run?") {
-        Ok(SchemaState::UpToDate) => Finding::new(
-            "database",
-            Severity::Ok,
-            "connected; schema is up to date".to_owned(),
-        ),
+        Ok(SchemaState::UpToDate) => {
+            let foreign = store.has_foreign_statistics().await;
+            let warnings = foreign.map(|is_foreign| match is_foreign {
+                true => vec![
+                    "planner statistics were replaced by ANALYZE; run vestry migrate and restart"
+                        .to_owned(),
+                ],
+                false => Vec::new(),
+            });
+            match warnings.context("planner statistics cannot be read") {
+                Ok(warnings) => Finding::with_warnings(
+                    "database",
+                    Ok("connected; schema is up to date".to_owned()),
+                    warnings,
+                ),
+                Err(failure) => Finding::of("database", Err(failure)),
+            }
+        }
         Ok(SchemaState::Behind(count)) => {
             let migrations = if count == 1 {
                 "migration"

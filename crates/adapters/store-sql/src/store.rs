@@ -83,6 +83,17 @@ impl SqlStore {
         }
     }
 
+    /// Returns whether the planner statistics of SQLite are no longer those that the migration wrote, for example after `ANALYZE`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn has_foreign_statistics(&self) -> StoreResult<bool> {
+        match &self.0 {
+            Engine::Sqlite(store) => store.has_foreign_statistics().await,
+            Engine::Postgres(_) => Ok(false),
+        }
+    }
+
     /// Returns the clock of the database server; `None` for SQLite, which has the clock of this machine.
     ///
     /// # Errors

@@ -215,6 +215,17 @@ impl SqliteStore {
         self.view().await?.is_half_restored().await
     }
 
+    /// Returns whether the planner statistics are no longer those that the migration wrote, for example after `ANALYZE`.
+    ///
+    /// # Errors
+    /// [`StoreError`].
+    pub async fn has_foreign_statistics(&self) -> StoreResult<bool> {
+        let mut reader = self.get(TransactionKind::Read).await?;
+        let ours = reader.spawn_blocking(statistics::are_ours).await;
+        ours.map(|ours| !ours)
+            .map_err(|error| connection::classify(error, None))
+    }
+
     /// Returns one sentence for each reason why a power loss could lose an acknowledged change (K8).
     pub fn durability_findings(&self) -> &[String] {
         &self.findings

@@ -56,20 +56,64 @@ const COLUMNS: &str = "\
     FROM sqlite_schema t JOIN pragma_index_list(t.name) i JOIN pragma_index_info(i.name) c \
     WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY t.name, i.name, c.seqno";
 
+/// A row of `sqlite_stat1`.
+#[derive(PartialEq, Eq, PartialOrd, Ord, QueryableByName)]
+struct Stat {
+    #[diesel(sql_type = Text)]
+    tbl: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    idx: Option<String>,
+    #[diesel(sql_type = Text)]
+    stat: String,
+}
+
 /// Writes the statistics of every index. Connections opened afterwards use them.
 pub(crate) fn write_planner_stats(conn: &mut SqliteConnection) -> QueryResult<()> {
-    let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(conn)?;
+    let stats = expected(conn)?;
     // No other statement creates the two tables. Histograms of single values are deleted too, in case someone has run `ANALYZE`.
     conn.batch_execute("ANALYZE apps; DELETE FROM sqlite_stat1; DELETE FROM sqlite_stat4")?;
-    for index in columns.chunk_by(|one, next| one.of_index == next.of_index) {
-        let Some(first) = index.first() else { continue };
+    for Stat { tbl, idx, stat } in &stats {
         diesel::sql_query("INSERT INTO sqlite_stat1 (tbl, idx, stat) VALUES (?, ?, ?)")
-            .bind::<Text, _>(&first.of_table)
-            .bind::<Text, _>(&first.of_index)
-            .bind::<Text, _>(stats_of(first, index))
+            .bind::<Text, _>(tbl)
+            .bind::<Nullable<Text>, _>(idx)
+            .bind::<Text, _>(stat)
             .execute(conn)?;
     }
     Ok(())
+}
+
+/// Returns whether the statistics are still those that [`write_planner_stats`] wrote.
+pub(crate) fn are_ours(conn: &mut SqliteConnection) -> QueryResult<bool> {
+    let mut expected = expected(conn)?;
+    let mut found: Vec<Stat> =
+        diesel::sql_query("SELECT tbl, idx, stat FROM sqlite_stat1").load(conn)?;
+    let histogram: Vec<Histogram> =
+        diesel::sql_query("SELECT tbl FROM sqlite_stat4 LIMIT 1").load(conn)?;
+    expected.sort_unstable();
+    found.sort_unstable();
+    Ok(found == expected && histogram.is_empty())
+}
+
+/// A row of `sqlite_stat4`.
+#[derive(QueryableByName)]
+struct Histogram {
+    #[diesel(sql_type = Text)]
+    #[diesel(column_name = "tbl")]
+    _of_table: String,
+}
+
+fn expected(conn: &mut SqliteConnection) -> QueryResult<Vec<Stat>> {
+    let columns: Vec<Column> = diesel::sql_query(COLUMNS).load(conn)?;
+    let indexes = columns.chunk_by(|one, next| one.of_index == next.of_index);
+    let stats = indexes.filter_map(|index| {
+        let first = index.first()?;
+        Some(Stat {
+            tbl: first.of_table.clone(),
+            idx: Some(first.of_index.clone()),
+            stat: stats_of(first, index),
+        })
+    });
+    Ok(stats.collect())
 }
 
 /// Returns the statistics of an index: its rows, and how many of them share the first column, the first two, and so on.

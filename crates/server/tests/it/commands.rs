@@ -678,6 +678,15 @@ async fn pr_37_check_names_each_broken_setup() {
             .unwrap()
     };
     assert_eq!(of(&installation, "database").0, "ok");
+    installation.database.touch("ANALYZE").await;
+    let replaced = "planner statistics were replaced by ANALYZE; run vestry migrate and restart";
+    assert_eq!(
+        of(&installation, "database"),
+        ("warning".to_owned(), replaced.to_owned())
+    );
+    assert_eq!(installation.run(&["check"]).code, 0);
+    installation.admin(&["migrate"]);
+    assert_eq!(of(&installation, "database").0, "ok");
     let has_newer = "INSERT INTO __diesel_schema_migrations (version) VALUES ('99990101000000')";
     installation.database.execute(has_newer).await;
     let newer = "database was migrated by a newer release; upgrade this process";
