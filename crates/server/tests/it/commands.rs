@@ -11,6 +11,7 @@ use vestry_domain::timestamp::Seconds;
 use crate::on_both_databases;
 use crate::support::client::Api;
 use crate::support::installation::{Installation, binary, text};
+use crate::support::poll::until;
 use crate::support::process::PATIENCE;
 
 on_both_databases! {
@@ -790,9 +791,14 @@ async fn pr_37_check_live_asks_a_running_service() {
         (output.status.code().unwrap(), text)
     };
     let ask = |url: String| tokio::task::block_in_place(|| bare(&url));
-    assert_eq!(ask(server.base_url.clone()), (0, String::new()));
-    let url = server.base_url.clone();
+    // On a busy machine the database may not answer in time at first.
+    let is_ready = until(async || ask(server.base_url.clone()) == (0, String::new()));
+    tokio::time::timeout(PATIENCE, is_ready).await.unwrap();
     server.process.stop().await;
+    // No other test gets the port of a socket that is bound and does not listen.
+    let closed = tokio::net::TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}", closed.local_addr().unwrap());
     let expected = format!("vestry: {url} cannot be reached: connection refused\n");
     assert_eq!(ask(url), (1, expected));
     // Something else listens.

@@ -7,7 +7,7 @@ use data_encoding::BASE64;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::io::copy_bidirectional;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use vestry_contract::rng::Rng;
@@ -332,9 +332,10 @@ async fn json_output_has_one_document_per_line() {
     let keys = installation.set_up();
     let server = installation.serve().await;
     let api = server.api(&keys.test);
-    let gone = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}/", gone.local_addr().unwrap());
-    drop(gone);
+    // No other test gets the port of a socket that is bound and does not listen.
+    let closed = TcpSocket::new_v4().unwrap();
+    closed.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}/", closed.local_addr().unwrap());
     let to = ["--forward-to", &url, "--types", "user.*", "--json"];
     let mut listener = listen(&installation, &keys.test, &server.base_url, &to).await;
     user(&api, "unheard").await;
