@@ -57,7 +57,7 @@ struct BacklogRow {
     due_since: Option<i64>,
 }
 
-/// Leaves out what has no jobs, and times that are not due.
+/// Leaves out channels and priorities without jobs, and times that are not due.
 fn read_backlog(rows: Vec<BacklogRow>, now: Timestamp) -> StoreResult<Vec<Backlog>> {
     let table = Table("outbox");
     let mut backlog = Vec::new();
@@ -76,6 +76,16 @@ fn read_backlog(rows: Vec<BacklogRow>, now: Timestamp) -> StoreResult<Vec<Backlo
 
 /// The key of a due job, and since when it is due.
 type Due = (String, String, String, i64);
+
+/// Selects a job if it has not ended and this worker still holds it.
+macro_rules! held {
+    ($world:expr, $id:expr, $owner:expr) => {
+        in_world!(outbox, $world)
+            .filter(outbox::id.eq($id.to_string()))
+            .filter(outbox::lease_owner.eq($owner))
+            .filter(outbox::ended_at.is_null())
+    };
+}
 
 /// Selects due jobs of an App with one priority, without locking them, oldest first.
 #[diesel::dsl::auto_type(no_type_alias)]
@@ -254,10 +264,7 @@ impl Outbox for Unit {
         end: JobEnd,
         at: Timestamp,
     ) -> StoreResult<bool> {
-        let held = in_world!(outbox, world)
-            .filter(outbox::id.eq(id.to_string()))
-            .filter(outbox::lease_owner.eq(owner))
-            .filter(outbox::ended_at.is_null());
+        let held = held!(world, id, owner);
         let update = diesel::update(held).set((
             outbox::ended_at.eq(at.unix()),
             outbox::ended_as.eq(end.as_str()),
@@ -275,10 +282,7 @@ impl Outbox for Unit {
         owner: &str,
         at: Timestamp,
     ) -> StoreResult<bool> {
-        let held = in_world!(outbox, world)
-            .filter(outbox::id.eq(id.to_string()))
-            .filter(outbox::lease_owner.eq(owner))
-            .filter(outbox::ended_at.is_null());
+        let held = held!(world, id, owner);
         let update = diesel::update(held).set((
             outbox::not_before.eq(at.unix()),
             outbox::due_at.eq(at.unix()),
@@ -289,10 +293,7 @@ impl Outbox for Unit {
     }
 
     async fn give_back(&mut self, world: &World, id: JobId, owner: &str) -> StoreResult<bool> {
-        let held = in_world!(outbox, world)
-            .filter(outbox::id.eq(id.to_string()))
-            .filter(outbox::lease_owner.eq(owner))
-            .filter(outbox::ended_at.is_null());
+        let held = held!(world, id, owner);
         let update = diesel::update(held).set((
             outbox::attempts.eq(outbox::attempts - 1),
             outbox::due_at.eq(outbox::not_before),
@@ -311,10 +312,7 @@ impl Outbox for Unit {
         again: Option<Timestamp>,
         at: Timestamp,
     ) -> StoreResult<bool> {
-        let held = in_world!(outbox, world)
-            .filter(outbox::id.eq(id.to_string()))
-            .filter(outbox::lease_owner.eq(owner))
-            .filter(outbox::ended_at.is_null());
+        let held = held!(world, id, owner);
         let failed = (
             outbox::failures.eq(outbox::failures + 1),
             outbox::fault.eq(fault.as_str()),
