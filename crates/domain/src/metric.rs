@@ -179,7 +179,7 @@ closed_lists! {
     Job {
         /// Delivery of messages and webhooks.
         Deliver "deliver",
-        /// Deletion of what has expired.
+        /// Deletion of expired rows.
         Sweep "sweep",
         /// Numbering of events.
         Sequence "sequence",

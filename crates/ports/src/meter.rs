@@ -30,8 +30,8 @@ pub enum Counted {
     },
     /// A password was not hashed, because too many were waiting.
     PasswordRefused,
-    /// A request to sign.
-    Signature(WalletType, SignResult),
+    /// A request to sign; `None` if the wallet could not be used, or not even be read.
+    Signature(Option<WalletType>, SignResult),
     /// An audit entry could not be written.
     AuditFailure(AuditLogName),
     /// Stored data was altered or set back.

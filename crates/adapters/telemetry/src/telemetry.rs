@@ -274,9 +274,11 @@ impl Meter for Telemetry {
                 self.password_refused.inc();
                 return;
             }
-            Counted::Signature(chain, result) => self
-                .signatures
-                .get_or_create(&[("chain", chain.as_str()), ("result", result.as_str())]),
+            Counted::Signature(chain, result) => {
+                let chain = chain.map_or("unknown", WalletType::as_str);
+                self.signatures
+                    .get_or_create(&[("chain", chain), ("result", result.as_str())])
+            }
             Counted::AuditFailure(log) => {
                 self.audit_failures.get_or_create(&[("log", log.as_str())])
             }

@@ -65,12 +65,24 @@ impl Service {
     ) -> Result<SignedByWallet, SignError> {
         caller.authorize(Action::Sign)?;
         let wallet_id = command.wallet_id();
-        let usable = self.usable_wallet(caller, wallet_id).await??;
+        let meter = &self.ports.meter;
+        let usable = self.usable_wallet(caller, wallet_id).await;
+        let usable = match usable.map_err(SignError::from) {
+            Ok(Ok(usable)) => usable,
+            Ok(Err(unusable)) => {
+                meter.count(Counted::Signature(None, SignResult::Refused));
+                return Err(unusable.into());
+            }
+            Err(error) => {
+                meter.count(Counted::Signature(None, failure_of(&error)));
+                return Err(error);
+            }
+        };
         let (wallet_type, begun) = (usable.stored.wallet.wallet_type, Instant::now());
         let outcome = self.sign_with(caller, wallet_id, usable, command).await;
-        let meter = &self.ports.meter;
         meter.time(Timed::Sign(wallet_type), begun.elapsed());
-        meter.count(Counted::Signature(wallet_type, result_of(&outcome)));
+        let result = outcome.as_ref().err().map_or(SignResult::Ok, failure_of);
+        meter.count(Counted::Signature(Some(wallet_type), result));
         outcome
     }
 
@@ -105,10 +117,11 @@ impl Service {
     }
 }
 
-const fn result_of(outcome: &Result<SignedByWallet, SignError>) -> SignResult {
-    match outcome {
-        Ok(_) => SignResult::Ok,
-        Err(SignError::Common(Refusal::Fault(_))) => SignResult::Failed,
-        Err(_) => SignResult::Refused,
+const fn failure_of(error: &SignError) -> SignResult {
+    match error {
+        SignError::Common(Refusal::Fault(_)) => SignResult::Failed,
+        SignError::Refused(_) | SignError::Unusable(_) | SignError::Common(_) => {
+            SignResult::Refused
+        }
     }
 }
