@@ -407,7 +407,7 @@ impl Service {
             })),
             Outcome::Back => Ending::Back,
             Outcome::Failed(fault) if is_last_failure(job) => {
-                tracing::error!(job = %job.id, fault = fault.as_str(), "message cannot be handled and is set aside for seven days; see `vestry outbox dead list`");
+                tracing::error!(alert = "VestryDeadLetters", job = %job.id, fault = fault.as_str(), "message cannot be handled and is set aside for seven days; see `vestry outbox dead list`");
                 Ending::Failed(fault, None)
             }
             Outcome::Failed(fault) => Ending::Failed(fault, Some(now + self.wait(job.attempts))),

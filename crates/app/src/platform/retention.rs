@@ -162,11 +162,13 @@ impl Service {
 
     /// Sweeps once, unless another process is sweeping or has just done so. Failures are left for the next round.
     pub async fn sweep(&self, holder: &str) {
-        if !self.sweep_heaps(holder).await {
+        let Some(is_whole) = self.sweep_heaps(holder).await else {
             return;
-        }
+        };
         match self.sweep_events(holder).await {
-            Ok(()) => self.job_succeeded(Job::Sweep),
+            Ok(()) if is_whole => self.job_succeeded(Job::Sweep),
+            // A failed heap was logged when it was put off.
+            Ok(()) => {}
             Err(fault) => put_off(&fault),
         }
     }
@@ -222,9 +224,9 @@ impl Service {
         }
     }
 
-    /// Sweeps all heaps. Returns `false` if another process is sweeping or the database is down.
-    async fn sweep_heaps(&self, holder: &str) -> bool {
-        let heaps = self.heaps().await;
+    /// Sweeps all heaps, and returns whether none was put off. Returns `None` if another process is sweeping or the database is down.
+    async fn sweep_heaps(&self, holder: &str) -> Option<bool> {
+        let (heaps, mut is_whole) = self.heaps().await;
         let mut left = heaps.as_slice();
         // Sweep several heaps per transaction, since each usually has few rows. After a failure, sweep each on its own.
         let mut most = HEAPS;
@@ -234,14 +236,15 @@ impl Service {
             let is_last = next.len() == left.len();
             match retried(|| self.step(holder, next, is_last)).await {
                 Ok(Step::Gone(gone)) => left = left.get(gone..).unwrap_or_default(),
-                Ok(Step::Theirs) => return false,
+                Ok(Step::Theirs) => return None,
                 Ok(Step::Away(fault)) => {
                     put_off(&fault);
-                    return false;
+                    return None;
                 }
                 Err(_told_when_alone) if most > 1 => most = 1,
                 Err(fault) => {
                     put_off(&fault);
+                    is_whole = false;
                     left = left.get(1..).unwrap_or_default();
                 }
             }
@@ -249,11 +252,11 @@ impl Service {
                 tokio::time::sleep(begun.elapsed()).await;
             }
         }
-        true
+        Some(is_whole)
     }
 
-    /// Returns everything to sweep now.
-    async fn heaps(&self) -> Vec<Heap> {
+    /// Returns everything to sweep now, and whether nothing is missing.
+    async fn heaps(&self) -> (Vec<Heap>, bool) {
         let now = self.ports.clock.machine();
         let mut heaps = Vec::new();
         let mut add = |kinds: &[Remains], worlds: SweptWorlds, now| {
@@ -266,18 +269,22 @@ impl Service {
         };
         add(&Remains::OF_WORLDS, Environment::Live.into(), now);
         // A test environment's clock may be in the past or in the future. Live environments do not depend on it.
-        match self.test_times().await {
+        let is_whole = match self.test_times().await {
             Ok(times) => {
                 for (apps, now) in times {
                     let environment = Environment::Test;
                     add(&Remains::OF_WORLDS, SweptWorlds { environment, apps }, now);
                 }
+                true
             }
-            Err(fault) => put_off(&fault),
-        }
+            Err(fault) => {
+                put_off(&fault);
+                false
+            }
+        };
         // These follow the machine's time, in both environments at once.
         add(&Remains::OF_MACHINE, Environment::Live.into(), now);
-        heaps
+        (heaps, is_whole)
     }
 
     /// Sweeps heaps in one transaction until they are finished or the limit is reached. After the last heap, no process sweeps for a while.
