@@ -390,6 +390,11 @@ def check_compose(check, image, directory):
             command = container.command(ours[name]["command"])
             stack.enter_context(running(check, f"compose {name}", command, port, **container.options(mine)))
             clients.append(Deployed(f"http://127.0.0.1:{port}", key))
+        how, *health = ours[replicas[0]]["healthcheck"]["test"]
+        url = health.pop()
+        check.that((how, health[0], url) == ("CMD", f"/{BINARY}", "http://127.0.0.1:9464"), f"the health check: {health} {url}")
+        # The replicas share this machine, so that only one of them has the port.
+        run(*container.command([*health[1:], f"http://127.0.0.1:{port}"]), **container.options({}))
         user = journey(check, clients[0], "compose")
         found = clients[1].get(f"/v1/auth/users/{user}")
         check.that(found["user_id"] == user, "the second replica knows the user of the first")

@@ -102,7 +102,7 @@ impl Background {
 
     /// Stops the tasks, waiting at most `at_most` for them to finish their current work. A message interrupted here is sent again by
     /// another worker when its lease ends.
-    pub(crate) async fn finish(self, at_most: Duration) {
+    pub(crate) async fn stop(self, at_most: Duration) -> LastWrite {
         let Self {
             service,
             runtime,
@@ -117,12 +117,22 @@ impl Background {
         {
             tracing::warn!("background task did not finish in time; aborted");
         }
-        // The other tasks have counted until now.
+        LastWrite { service, runtime }
+    }
+}
+
+/// What is left once tasks and requests have ended.
+pub(crate) struct LastWrite {
+    service: Arc<Service>,
+    runtime: Handle,
+}
+
+impl LastWrite {
+    /// Writes the activity that was counted until now.
+    pub(crate) async fn finish(self) {
+        let Self { service, runtime } = self;
         let last = runtime.spawn(async move { service.write_activity().await });
-        if tokio::time::timeout(at_most.min(LAST_WRITE), last)
-            .await
-            .is_err()
-        {
+        if tokio::time::timeout(LAST_WRITE, last).await.is_err() {
             tracing::warn!("activity counts were not written in time; dropped");
         }
     }

@@ -44,7 +44,8 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         service.draining();
         tracing::info!(signal, "stopping");
         tokio::spawn(stop.next_one_ends_the_process());
-        background.finish(settings.http.shutdown_timeout).await;
+        let last = background.stop(settings.http.shutdown_timeout).await;
+        last.finish().await;
         tracing::info!("stopped");
         Ok(())
     })
