@@ -16,6 +16,12 @@ const SAMPLES: &str = "VESTRY_TEST_TIMING_SAMPLES";
 /// The filter for timing tests (attack 10). They run alone, one at a time, on an otherwise idle machine, and print what they measured.
 pub const TIMING: &str = "attacks::timing::";
 
+/// The proxy of the test of rolling restarts, which starts it.
+const HAPROXY: Missing = Missing {
+    lanes: &["haproxy"],
+    remedy: "apt-get install haproxy",
+};
+
 /// Throwaway servers and a Python environment for the tests.
 pub struct TestServers {
     postgres: Option<Cluster>,
@@ -49,6 +55,10 @@ impl TestServers {
             Some(program) => Some(Redis::start(program)?),
             None => leave_out(&redis::MISSING).map(|()| None)?,
         };
+        let haproxy = || process::find("haproxy");
+        if debian::find_or_install(haproxy, install, &["haproxy"])?.is_none() {
+            leave_out(&HAPROXY)?;
+        }
         // Debian has no package of it; `scale --cluster` builds it.
         missing.push("citus");
         if !debian::is_root() {

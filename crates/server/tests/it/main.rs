@@ -44,6 +44,7 @@ mod protection;
 mod races;
 mod restricted_keys;
 mod revocation;
+mod rolling;
 mod shutdown;
 mod sms;
 mod spread;
