@@ -18,6 +18,7 @@ mod leaks;
 mod licences;
 mod lock;
 mod manifests;
+mod migrations;
 mod modules;
 mod prose;
 mod requirements;
@@ -41,6 +42,7 @@ Check the repository rules that no compiler checks.
   contexts      which context of crates/app may use which (table in xtask/src/tidy/contexts.rs)
   manifests     versions, lints and reasons are declared in one place
   sources       module docs, white space, unfinished code, tests that sleep or are disabled
+  migrations    they take nothing from the running release, unless an earlier one has stopped using it
   layout        migrations in pairs, one integration test binary per crate, README and .ci/run
   leaks         machine paths and private registry hosts
   licences      the licence of every dependency
@@ -115,6 +117,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         manifests::check(&tree, &workspace),
         sources::check(&tree),
         layout::check(&tree),
+        migrations::check(&tree)?,
         expand::check(&tree),
         leaks::check(&tree),
         licences::check(&tree, &workspace),

@@ -1,6 +1,7 @@
 //! Concurrent migrations, and how `ready` reports missing ones.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_postgres::NoTls;
 use vestry_contract::race::race;
@@ -105,6 +106,62 @@ async fn the_lock_of_a_dead_process_expires() {
                  ('migrations', 'dead', EXTRACT(EPOCH FROM clock_timestamp())::INT8 + 1)",
         )
         .await;
+    assert!(!migrate(&place.settings).await.unwrap().is_empty());
+    place.connect().await.ready().await.unwrap();
+}
+
+/// PR-86: a migration that cannot get a lock is rolled back and tried again, and one whose process has lost the migration lock is not
+/// committed.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pr_86_a_migration_waits_briefly_and_keeps_its_lock() {
+    let Some(place) = places::postgres().await else {
+        return;
+    };
+    let Ground::Server(server) = &place.ground else {
+        panic!("this is not Postgres");
+    };
+    // A finished migration leaves the table of versions, which a transaction then keeps the next one from writing.
+    assert!(!migrate(&place.settings).await.unwrap().is_empty());
+    let (blocker, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let tables = "SELECT string_agg(format('DROP TABLE %I CASCADE', tablename), ';') FROM pg_tables \
+                  WHERE schemaname = current_schema() AND tablename NOT IN ('__diesel_schema_migrations', 'migration_lock')";
+    let drop: String = blocker.query_one(tables, &[]).await.unwrap().get(0);
+    blocker.batch_execute(&drop).await.unwrap();
+    let unapplied = "DELETE FROM __diesel_schema_migrations";
+    blocker.batch_execute(unapplied).await.unwrap();
+
+    let block = "BEGIN; LOCK TABLE __diesel_schema_migrations IN SHARE MODE";
+    blocker.batch_execute(block).await.unwrap();
+    let settings = place.settings.clone();
+    let migrating = tokio::spawn(async move { migrate(&settings).await });
+    let (watch, connection) = tokio_postgres::connect(&server.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let is_waiting = "SELECT EXISTS (SELECT FROM pg_locks WHERE NOT granted \
+                      AND relation = '__diesel_schema_migrations'::regclass)";
+    let mut looks = tokio::time::interval(Duration::from_millis(50));
+    for expected in [true, false, true] {
+        loop {
+            looks.tick().await;
+            let row = watch.query_one(is_waiting, &[]).await.unwrap();
+            if row.get::<_, bool>(0) == expected {
+                break;
+            }
+        }
+    }
+    let steal = "UPDATE migration_lock SET holder = 'thief'";
+    watch.batch_execute(steal).await.unwrap();
+    blocker.batch_execute("COMMIT").await.unwrap();
+    let Err(StoreError::Other(lost)) = migrating.await.unwrap() else {
+        panic!("it was committed without the lock");
+    };
+    let expected =
+        "migration lock was lost; stopped before the first step; run vestry migrate again";
+    assert_eq!(lost.to_string(), expected);
+    watch
+        .batch_execute("DELETE FROM migration_lock")
+        .await
+        .unwrap();
     assert!(!migrate(&place.settings).await.unwrap().is_empty());
     place.connect().await.ready().await.unwrap();
 }
