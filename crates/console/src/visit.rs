@@ -58,7 +58,7 @@ fn of(request: &HttpRequest) -> Result<Visit, Problem> {
         .extensions()
         .get::<RequestId>()
         .map(RequestId::shared);
-    let proxies = &state.settings.trusted_proxies;
+    let proxies = &state.settings.trusted_proxies.current();
     let peer = request.peer_addr();
     let client = peer.map(|peer| client::address(peer.ip(), request.headers(), proxies));
     let text = |cookie: Cookie| cookie.read(settings, request.headers());

@@ -201,7 +201,7 @@ impl Line<'_> {
         route: Option<&Route>,
     ) {
         let status = response.status().as_u16();
-        let is_logged = match state.settings.logged {
+        let is_logged = match state.settings.logged.current() {
             RequestLog::All => true,
             RequestLog::Errors => status >= 400,
             RequestLog::Off => false,

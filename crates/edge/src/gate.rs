@@ -199,7 +199,7 @@ fn may_call(
         return Ok(());
     };
     if restrictions.ip_allow.is_some() {
-        let proxies = &state.settings.trusted_proxies;
+        let proxies = &state.settings.trusted_proxies.current();
         let peer = request.peer_addr();
         let client =
             peer.and_then(|peer| client::known_address(peer.ip(), request.headers(), proxies));
@@ -278,7 +278,7 @@ async fn admission(
     let (peer, now) = (request.peer_addr(), state.service.machine_time());
     // Only values that have the form of a key are looked up, and only look-ups cost anything.
     let from = peer.filter(|_| has_form).map(|peer| {
-        let proxies = &state.settings.trusted_proxies;
+        let proxies = &state.settings.trusted_proxies.current();
         client::address(peer.ip(), request.headers(), proxies)
     });
     if let Some(from) = from.filter(|_| !presented.was_seen(state)) {

@@ -41,7 +41,7 @@ pub(crate) fn check(request: &ServiceRequest, settings: &WebSettings) -> Result<
     let private = listener.secure() || is_loopback(listener.local_addr().ip());
     let trusted = request
         .peer_addr()
-        .is_some_and(|peer| is_trusted(peer.ip(), &settings.trusted_proxies));
+        .is_some_and(|peer| is_trusted(peer.ip(), &settings.trusted_proxies.current()));
     let forwarded = if trusted {
         forwarded(request.headers())
     } else {

@@ -53,5 +53,5 @@ pub use query::Query;
 pub use request_id::RequestId;
 pub use route::Route;
 pub use router::{Pages, by_path, by_prefix, configure};
-pub use settings::{Draining, RequestLog, WebSettings};
+pub use settings::{Draining, LoggedRequests, RequestLog, TrustedProxies, WebSettings};
 pub use state::State;

@@ -1,8 +1,8 @@
 //! Settings of the HTTP edge.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -11,7 +11,7 @@ use ipnet::IpNet;
 #[derive(Debug, Clone)]
 pub struct WebSettings {
     /// Trusted proxies, whose `X-Forwarded-For` and `X-Forwarded-Proto` are used (`http.trusted_proxies`).
-    pub trusted_proxies: Vec<IpNet>,
+    pub trusted_proxies: TrustedProxies,
     /// Failed API key look-ups allowed per address and minute, after which unknown keys are throttled (`limits.failed_auth_per_minute`); 0
     /// for no limit.
     pub failed_auth_per_minute: u32,
@@ -20,7 +20,7 @@ pub struct WebSettings {
     /// The address of the console's own listener. Without one, every listener serves API and console.
     pub console_listener: Option<SocketAddr>,
     /// The requests that are logged (`log.requests`).
-    pub logged: RequestLog,
+    pub logged: LoggedRequests,
     /// Set while the process shuts down.
     pub draining: Draining,
 }
@@ -37,14 +37,79 @@ pub enum RequestLog {
     Off,
 }
 
+/// The requests that are logged, which can change while the process runs (PR-89).
+///
+/// Clones share one value.
+#[derive(Debug, Clone, Default)]
+pub struct LoggedRequests(Arc<AtomicU8>);
+
+impl LoggedRequests {
+    /// The current value.
+    pub fn current(&self) -> RequestLog {
+        match self.0.load(Ordering::Relaxed) {
+            0 => RequestLog::All,
+            1 => RequestLog::Errors,
+            _ => RequestLog::Off,
+        }
+    }
+
+    /// Replaces the value.
+    pub fn set(&self, logged: RequestLog) {
+        let number = match logged {
+            RequestLog::All => 0,
+            RequestLog::Errors => 1,
+            RequestLog::Off => 2,
+        };
+        self.0.store(number, Ordering::Relaxed);
+    }
+}
+
+impl From<RequestLog> for LoggedRequests {
+    fn from(logged: RequestLog) -> Self {
+        let this = Self::default();
+        this.set(logged);
+        this
+    }
+}
+
+/// The trusted proxies, which can change while the process runs (PR-89).
+///
+/// Clones share one list.
+#[derive(Debug, Clone, Default)]
+pub struct TrustedProxies(Arc<RwLock<Arc<[IpNet]>>>);
+
+impl TrustedProxies {
+    /// The current list.
+    pub fn current(&self) -> Arc<[IpNet]> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Replaces the list.
+    pub fn set(&self, proxies: Vec<IpNet>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = proxies.into();
+    }
+}
+
+impl From<Vec<IpNet>> for TrustedProxies {
+    fn from(proxies: Vec<IpNet>) -> Self {
+        Self(Arc::new(RwLock::new(proxies.into())))
+    }
+}
+
+impl FromIterator<IpNet> for TrustedProxies {
+    fn from_iter<I: IntoIterator<Item = IpNet>>(proxies: I) -> Self {
+        proxies.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
 impl Default for WebSettings {
     fn default() -> Self {
         Self {
-            trusted_proxies: Vec::new(),
+            trusted_proxies: TrustedProxies::default(),
             failed_auth_per_minute: 0,
             read_deadline: Duration::from_secs(15),
             console_listener: None,
-            logged: RequestLog::All,
+            logged: LoggedRequests::default(),
             draining: Draining::default(),
         }
     }

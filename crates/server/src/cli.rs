@@ -171,17 +171,17 @@ impl Cli {
             }
             Command::Dev(command) => return dev::run(&command, file, started),
             Command::Serve => {
-                let settings = Settings::load(file)?;
+                let (settings, texts) = Settings::load(file)?;
                 logging::start(&settings.log);
                 for reason in refused {
                     tracing::warn!(reason, "process hardening is incomplete");
                 }
-                return serve::run(&settings);
+                return serve::run(&settings, texts, file);
             }
             Command::Worker => {
-                let settings = Settings::load(file)?;
+                let (settings, texts) = Settings::load(file)?;
                 logging::start(&settings.log);
-                return worker::run(&settings);
+                return worker::run(&settings, texts, file);
             }
             Command::Listen(command) => {
                 return with_runtime(async |_runtime| command.run(format).await);

@@ -42,6 +42,7 @@ use crate::config::{
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::private_file;
+use crate::transports::Transports;
 
 /// Opens the database. Warns if the connection can be read or modified on the way. Runs no migrations and creates nothing.
 ///
@@ -260,12 +261,20 @@ pub(crate) async fn redis(
         .context("cannot use limits.store")
 }
 
+/// What a process sends to, besides webhooks.
+pub(crate) struct Destinations {
+    /// The sinks of checkpoints.
+    pub(crate) sinks: Vec<Arc<dyn CheckpointSink>>,
+    /// The transports of live messages.
+    pub(crate) transports: Transports,
+}
+
 /// Builds the service. Commands that answer no requests can omit the public URL.
 pub(crate) fn service(
     settings: &Settings,
     store: Arc<dyn Store>,
     limiter: Arc<dyn RateLimiter>,
-    sinks: Vec<Arc<dyn CheckpointSink>>,
+    Destinations { sinks, transports }: Destinations,
     meter: Arc<dyn Meter>,
     base_url: Option<&BaseUrl>,
     runtime: Handle,
@@ -292,10 +301,10 @@ pub(crate) fn service(
         signatures,
         providers: Some(providers(&settings.outbound)?),
         limiter,
-        mailer: mailer(&settings.mail)?,
+        mailer: transports.mailer(),
         passwords: hasher(&settings.passwords, &entropy, &meter)?,
         breached: breached(&settings.passwords)?,
-        sms: sms(&settings.sms, &settings.outbound)?,
+        sms: transports.sms(),
         webhooks: Some(webhooks(settings)?),
         meter,
         clock,

@@ -410,13 +410,30 @@ fn named_or_present(named: Option<&Path>) -> Option<&Path> {
     named.or_else(|| present.exists().then_some(present))
 }
 
+/// The texts of settings, to compare with a later reading.
+pub(crate) struct Texts(Entries);
+
+impl Texts {
+    /// The settings that have another value in a later reading.
+    pub(crate) fn changed(&self, later: &Self) -> Vec<&'static str> {
+        self.0.changed(&later.0)
+    }
+
+    /// Takes the values of these settings from a later reading.
+    pub(crate) fn take(&mut self, names: &[&'static str], later: Self) {
+        self.0.take(names, later.0);
+    }
+}
+
 impl Settings {
-    /// Reads the environment and the file: the named one, or `vestry.toml` if it exists.
+    /// Reads the environment and the file: the named one, or `vestry.toml` if it exists. Also returns the texts of the settings.
     ///
     /// # Errors
     /// Fails if the file cannot be read, a key is unknown, or a value is invalid.
-    pub(crate) fn load(file: Option<&Path>) -> Result<Self, Failure> {
-        Self::from_entries(&Entries::read(named_or_present(file))?)
+    pub(crate) fn load(file: Option<&Path>) -> Result<(Self, Texts), Failure> {
+        let entries = Entries::read(named_or_present(file))?;
+        let settings = Self::from_entries(&entries)?;
+        Ok((settings, Texts(entries.without_variables())))
     }
 
     /// Like [`Settings::load`], for a command whose log is read at a terminal.

@@ -22,12 +22,14 @@ use vestry_store_sql::Database;
 use vestry_telemetry::Telemetry;
 
 use crate::background::Duties;
+use crate::compose::Destinations;
 use crate::config::{BaseUrl, Settings, VaultSettings};
 use crate::entropy::SystemEntropy;
 use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
 use crate::serve::web_settings;
 use crate::tls::Certificate;
+use crate::transports::Transports;
 use crate::{compose, end, logging, migrate, output, runtime, telemetry};
 use data_dir::DataDir;
 use demo::Demo;
@@ -121,6 +123,7 @@ pub(crate) fn run(arguments: &Dev, file: Option<&Path>, started: Instant) -> Res
             checkpoints: !settings.audit.sinks.is_empty(),
             ..Duties::of(&settings)
         },
+        reload: None,
     };
     let served = edge.serve(runtime.handle(), async || {
         prober::until_answered(address).await?;
@@ -236,7 +239,10 @@ async fn open(
         settings,
         store,
         limiter,
-        compose::sinks(settings)?,
+        Destinations {
+            sinks: compose::sinks(settings)?,
+            transports: Transports::of(settings)?,
+        },
         measured,
         base_url,
         runtime,

@@ -16,6 +16,7 @@ use vestry_edge::{Api, Pages, WebSettings};
 use crate::background::{Background, Duties};
 use crate::config::{self, HttpSettings};
 use crate::failure::{Context, Failure};
+use crate::reload::Reload;
 use crate::signals::{self, StopSignals};
 use crate::tls::Certificate;
 
@@ -62,6 +63,8 @@ pub(crate) struct Edge {
     pub(crate) workers: usize,
     /// Optional background tasks of this process.
     pub(crate) duties: Duties,
+    /// What SIGHUP reloads; `None`: only the certificate.
+    pub(crate) reload: Option<Reload>,
 }
 
 /// The pages of the console.
@@ -132,7 +135,7 @@ impl Edge {
         rt::System::new().block_on(self.serve_here(runtime, ready))
     }
 
-    async fn serve_here<F, R>(self, runtime: &Handle, ready: F) -> Result<(), Failure>
+    async fn serve_here<F, R>(mut self, runtime: &Handle, ready: F) -> Result<(), Failure>
     where
         F: FnOnce() -> R,
         R: Future<Output = Result<(), Failure>>,
@@ -143,9 +146,15 @@ impl Edge {
             drain, shutdown, ..
         } = self.times;
         if let Some((_, certificate)) = &self.tls {
-            let service = Arc::clone(&self.service);
-            measure(certificate, &service);
-            rt::spawn(renew_on_hangup(Arc::clone(certificate), service));
+            measure(certificate, &self.service);
+        }
+        let service = Arc::clone(&self.service);
+        match (self.reload.take(), &self.tls) {
+            (Some(reload), _) => drop(rt::spawn(reload.on_hangup(service))),
+            (None, Some((_, certificate))) => {
+                rt::spawn(renew_on_hangup(Arc::clone(certificate), service));
+            }
+            (None, None) => {}
         }
         let service = Arc::clone(&self.service);
         let background = Background::start(&service, runtime, self.duties);

@@ -18,7 +18,7 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuild
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::writer::MakeWriterExt;
 use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::{Layer, fmt, registry};
+use tracing_subscriber::{Layer, Registry, fmt, registry, reload};
 
 use self::lines::JsonLines;
 use crate::config::{LogFormat, LogSettings};
@@ -36,6 +36,9 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// The queues of this process.
 static QUEUES: OnceLock<Queues> = OnceLock::new();
+
+/// Which lines are shown.
+static SHOWN: OnceLock<reload::Handle<Targets, Registry>> = OnceLock::new();
 
 /// Two queues of lines, and the threads that write them.
 struct Queues {
@@ -98,9 +101,7 @@ impl Queues {
 pub(crate) fn start(settings: &LogSettings) {
     let queues =
         QUEUES.get_or_init(|| Queues::start(MAX_USUAL, MAX_URGENT, || Box::new(io::stderr())));
-    let shown = Targets::new()
-        .with_default(LevelFilter::WARN.min(settings.level))
-        .with_target(OURS, settings.level);
+    let (shown, handle) = reload::Layer::new(shown_at(settings.level));
     let urgent = queues.urgent.clone().with_max_level(Level::WARN);
     let queued = urgent.or_else(queues.usual.clone());
     let at_once =
@@ -114,8 +115,25 @@ pub(crate) fn start(settings: &LogSettings) {
             .with_ansi(io::stderr().is_terminal())
             .boxed(),
     };
-    let _started_before =
-        tracing::subscriber::set_global_default(registry().with(layer.with_filter(shown)));
+    let subscriber = registry().with(layer.with_filter(shown));
+    if tracing::subscriber::set_global_default(subscriber).is_ok() {
+        let _is_first = SHOWN.set(handle);
+    }
+}
+
+/// Replaces the level (PR-89).
+pub(crate) fn set_level(level: LevelFilter) {
+    if let Some(handle) = SHOWN.get() {
+        // It fails only once the subscriber is gone, which lives as long as the process.
+        let _replaced = handle.reload(shown_at(level));
+    }
+}
+
+/// The lines that are shown at a level.
+fn shown_at(level: LevelFilter) -> Targets {
+    Targets::new()
+        .with_default(LevelFilter::WARN.min(level))
+        .with_target(OURS, level)
 }
 
 /// Writes the lines that wait, for one second at most. The process must end afterwards: later lines are dropped.

@@ -19,10 +19,12 @@ mod logging;
 mod migrate;
 mod output;
 mod private_file;
+mod reload;
 mod serve;
 mod signals;
 mod telemetry;
 mod tls;
+mod transports;
 mod worker;
 
 use clap::Parser as _;

@@ -1,5 +1,6 @@
 //! `vestry serve`.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use vestry_domain::envelope::KeyPurpose;
@@ -7,13 +8,18 @@ use vestry_edge::{Draining, WebSettings};
 use vestry_store_sql::SqlStore;
 
 use crate::background::Duties;
-use crate::config::{BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings};
+use crate::compose::Destinations;
+use crate::config::{
+    BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings, Texts,
+};
 use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
+use crate::reload::Reload;
 use crate::tls::Certificate;
+use crate::transports::Transports;
 use crate::{compose, end, logging, migrate, runtime, telemetry};
 
-pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
+pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Result<(), Failure> {
     let http = &settings.http;
     let base_url = base_url(http)?;
     let certificate = http.tls.clone().map(Certificate::load).transpose()?;
@@ -35,6 +41,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
     let measured = telemetry::meter();
     warn_of_plain_http(http, &base_url);
     warn_of_unknown_clients(settings);
+    let transports = Transports::of(settings)?;
     let runtime = runtime()?;
     logging::report_dropped(runtime.handle());
     let service = runtime.block_on(async {
@@ -46,11 +53,15 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         refuse_unsafe(&store, &settings.database)?;
         store.measured_by(measured.clone());
         let limiter = compose::limiter(&settings.limits, &store).await?;
+        let destinations = Destinations {
+            sinks: compose::sinks(settings)?,
+            transports: transports.clone(),
+        };
         compose::service(
             settings,
             store,
             limiter,
-            compose::sinks(settings)?,
+            destinations,
             measured.clone(),
             Some(&base_url),
             runtime.handle().clone(),
@@ -61,6 +72,9 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         Some(certificate) => (None, Some((listener, certificate))),
     };
     let web = web_settings(settings);
+    let certificate = tls.as_ref().map(|(_, certificate)| Arc::clone(certificate));
+    let file = file.map(Path::to_owned);
+    let reload = Reload::new(file, (settings, texts), certificate, &web, transports);
     if let Some(listener) = scrapes {
         telemetry::serve(listener, Arc::clone(&service), measured, &web)?;
     }
@@ -73,6 +87,7 @@ pub(crate) fn run(settings: &Settings) -> Result<(), Failure> {
         times: Times::of(http),
         workers: http.workers,
         duties: Duties::of(settings),
+        reload: Some(reload),
     };
     let handle = runtime.handle().clone();
     let served = edge.serve(&handle, async || {
@@ -121,11 +136,11 @@ fn base_url(http: &HttpSettings) -> Result<BaseUrl, Failure> {
 /// The settings of the web layer.
 pub(crate) fn web_settings(settings: &Settings) -> WebSettings {
     WebSettings {
-        trusted_proxies: settings.http.trusted_proxies.clone(),
+        trusted_proxies: settings.http.trusted_proxies.clone().into(),
         failed_auth_per_minute: settings.limits.failed_auth_per_minute,
         read_deadline: settings.http.request_timeout,
         console_listener: None,
-        logged: settings.log.requests,
+        logged: settings.log.requests.into(),
         draining: Draining::default(),
     }
 }

@@ -31,6 +31,9 @@ pub(crate) struct CertificateFiles {
     pub(crate) key: PathBuf,
 }
 
+/// A certificate and its key that were read and match.
+pub(crate) struct Prepared(Arc<CertifiedKey>);
+
 /// A certificate that can be reloaded.
 pub(crate) struct Certificate {
     files: CertificateFiles,
@@ -45,9 +48,21 @@ impl Certificate {
 
     /// Reloads the files. If they are invalid, the current certificate is kept.
     pub(crate) fn reload(&self) -> Result<(), Failure> {
-        let fresh = Arc::new(read(&self.files)?);
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = fresh;
+        self.install(Self::prepare(&self.files)?);
         Ok(())
+    }
+
+    /// Reads files, without using them yet.
+    pub(crate) fn prepare(files: &CertificateFiles) -> Result<Prepared, Failure> {
+        Ok(Prepared(Arc::new(read(files)?)))
+    }
+
+    /// Uses a certificate from now on. Returns whether it is another one.
+    pub(crate) fn install(&self, Prepared(fresh): Prepared) -> bool {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        let is_other = current.cert != fresh.cert;
+        *current = fresh;
+        is_other
     }
 
     /// When the certificate expires, in Unix seconds.

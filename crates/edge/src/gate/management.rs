@@ -222,7 +222,7 @@ async fn admission(
         return Err(Problem::new(Code::InvalidApiKey));
     }
     let (peer, now) = (request.peer_addr(), state.service.machine_time());
-    let proxies = &state.settings.trusted_proxies;
+    let proxies = &state.settings.trusted_proxies.current();
     let headers = request.headers();
     let counted = peer.map(|peer| client::address(peer.ip(), headers, proxies));
     let from = peer.and_then(|peer| client::known_address(peer.ip(), headers, proxies));

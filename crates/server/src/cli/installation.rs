@@ -10,9 +10,11 @@ use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::meter::NoMeter;
 use vestry_store_sql::{Database, SqlStore};
 
+use crate::compose::Destinations;
 use crate::config::{BaseUrl, MailSettings, Settings, SmsSettings};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::transports::Transports;
 use crate::{compose, dev, logging, with_runtime};
 
 /// The settings of an installation. Its database is opened on demand.
@@ -70,7 +72,10 @@ impl Installation {
             &self.settings,
             store,
             limiter,
-            sinks,
+            Destinations {
+                sinks,
+                transports: Transports::of(&self.settings)?,
+            },
             Arc::new(NoMeter),
             self.base_url.as_ref(),
             self.runtime.clone(),

@@ -99,6 +99,35 @@ impl Entries {
         Ok(entries)
     }
 
+    /// Whether a later reading has another value.
+    fn differs(&self, later: &Self, name: &str) -> bool {
+        let text = |entries: &Self| entries.0.get(name).map(|entry| entry.text.clone());
+        text(self) != text(later)
+    }
+
+    /// The settings that have another value in a later reading, in the order of [`keys::KEYS`].
+    pub(super) fn changed(&self, later: &Self) -> Vec<&'static str> {
+        let names = keys::KEYS.iter().map(|key| key.name);
+        names.filter(|name| self.differs(later, name)).collect()
+    }
+
+    /// Takes the values of these settings from a later reading.
+    pub(super) fn take(&mut self, names: &[&'static str], mut later: Self) {
+        for name in names {
+            match later.0.remove(name) {
+                Some(entry) => drop(self.0.insert(name, entry)),
+                None => drop(self.0.remove(name)),
+            }
+        }
+    }
+
+    /// Leaves out what is set in the environment, which cannot change while the process runs.
+    pub(super) fn without_variables(mut self) -> Self {
+        self.0
+            .retain(|_, entry| !matches!(entry.origin, Origin::Variable(_)));
+        self
+    }
+
     /// Sets what systemd passed to the service, where the file and the environment set nothing.
     fn take_credentials(&mut self, directory: &Path) -> Result<(), Failure> {
         for credential in credentials::read(directory)? {

@@ -49,7 +49,10 @@ async fn pr_49_a_renewed_certificate_is_loaded_on_sighup() {
 
     let second = certify(&installation);
     server.process.signal(Signal::HUP);
-    server.process.logged("certificate reloaded").await;
+    server
+        .process
+        .logged("settings reloaded: http.tls.cert")
+        .await;
     over_tls(&server, &second, &keys.live)
         .get("/v1/wallets/list")
         .await
@@ -68,7 +71,7 @@ async fn pr_49_a_renewed_certificate_is_loaded_on_sighup() {
     server.process.signal(Signal::HUP);
     server
         .process
-        .logged("certificate reload failed; keeping the old one")
+        .shows("settings not reloaded: the certificate")
         .await;
     over_tls(&server, &second, &keys.live)
         .get("/v1/wallets/list")

@@ -42,6 +42,7 @@ mod operators;
 mod outbox;
 mod protection;
 mod races;
+mod reload;
 mod restricted_keys;
 mod revocation;
 mod rolling;

@@ -86,3 +86,42 @@ async fn check_reports_a_provider_that_rejects_the_login() {
         "{sms}"
     );
 }
+
+/// PR-89: another token of the provider is in use after SIGHUP.
+#[tokio::test(flavor = "multi_thread")]
+async fn pr_89_sighup_reloads_the_login_at_the_provider() {
+    let mut installation = Installation::sqlite();
+    let provider = Provider::start().await;
+    with_sms(&mut installation, &provider);
+    installation.unset("sms.http.auth_token");
+    let write = |token: &str| {
+        let text = format!("[sms.http]\nauth_token = \"{token}\"\n");
+        std::fs::write(installation.file("vestry.toml"), text).unwrap();
+    };
+    write(TOKEN);
+    let keys = tokio::task::block_in_place(|| installation.set_up());
+    let mut server = installation.serve().await;
+    let api = server.api(&keys.live);
+    let login = async |number: u32| {
+        let body = json!({ "phone_number": format!("+141555526{number}"), "expires_in": 10 });
+        api.post(LOGIN, &body).await.ok();
+        let mut look = tokio::time::interval(std::time::Duration::from_millis(50));
+        while provider.arrived().len() <= usize::try_from(number - 71).unwrap() {
+            look.tick().await;
+        }
+        let headers = provider.arrived().pop().unwrap().headers;
+        let mut lines = headers.lines().map(str::to_owned);
+        lines.find(|line| line.starts_with("authorization:"))
+    };
+    let first = login(71).await;
+    assert!(first.is_some());
+    write("another-token");
+    server.process.signal(rustix::process::Signal::HUP);
+    server
+        .process
+        .logged("settings reloaded: sms.http.auth_token")
+        .await;
+    assert_ne!(login(72).await, first);
+    let log = server.process.stop().await;
+    assert!(!reveals(&log, "another-token"), "{log}");
+}

@@ -59,7 +59,7 @@ on_both! { behind_a_proxy;
 /// The browsers reach the console through a trusted proxy.
 fn behind_a_proxy() -> Options {
     let mut options = Options::default();
-    options.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    options.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()].into();
     options
 }
 

@@ -137,7 +137,7 @@ pub(crate) async fn handle(
     let is_public = call.has_public_token();
     let sends_browser = query.redirect.unwrap_or(false);
     let from = request.peer_addr().map(|peer| {
-        let proxies = &state.settings.trusted_proxies;
+        let proxies = &state.settings.trusted_proxies.current();
         client::address(peer.ip(), request.headers(), proxies).to_string()
     });
     let command = BeginOauth {

@@ -23,7 +23,7 @@ on_both! { behind_a_proxy;
 /// The caller is a trusted proxy: even its headers do not name a host.
 fn behind_a_proxy() -> Options {
     let mut options = provider_options();
-    options.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
+    options.web.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()].into();
     options
 }
 
