@@ -16,7 +16,7 @@ use crate::support::wire::{Counts, Wire};
 
 /// How often each call is made, and the maximum until it matches the table. Only the minimum counts: some calls also open a connection,
 /// prepare a statement, reload a cache, or coincide with background tasks.
-const ROUNDS: usize = 6;
+const ROUNDS: usize = 4;
 const MAX_ROUNDS: usize = 15;
 
 /// The start of the table in docs/statements.md.
@@ -321,8 +321,14 @@ async fn pr_110_calls_ask_no_more_than_the_table_says() {
     for number in 0..MAX_ROUNDS {
         meter.round(number).await;
         made = format!("{before}{}", meter.table());
-        if number + 1 >= ROUNDS && (made == text || writes()) {
-            break;
+        let more = made.lines().filter(|line| !text.contains(line));
+        let more: Vec<_> = more.collect();
+        println!("round {number}: {more:?}");
+        if number + 1 >= ROUNDS {
+            if made == text || writes() {
+                break;
+            }
+            meter.wire.be_slow();
         }
     }
     server.process.stop().await;

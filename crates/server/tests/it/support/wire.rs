@@ -1,6 +1,8 @@
 //! A proxy to Postgres that counts messages.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -38,6 +40,7 @@ impl Counts {
 pub(crate) struct Wire {
     port: u16,
     counts: Arc<Mutex<Counts>>,
+    is_slow: Arc<AtomicBool>,
 }
 
 impl Wire {
@@ -46,18 +49,31 @@ impl Wire {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let counts = Arc::new(Mutex::new(Counts::default()));
-        let all = Arc::clone(&counts);
+        let is_slow = Arc::new(AtomicBool::new(false));
+        let (all, slow) = (Arc::clone(&counts), Arc::clone(&is_slow));
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let server = TcpStream::connect(&server).await.unwrap();
-                tokio::spawn(lead(client, server, Arc::clone(&all)));
+                tokio::spawn(lead(client, server, Arc::clone(&all), Arc::clone(&slow)));
             }
         });
-        Self { port, counts }
+        Self {
+            port,
+            counts,
+            is_slow,
+        }
     }
 
     pub(crate) const fn port(&self) -> u16 {
         self.port
+    }
+
+    /// Delays responses from now on.
+    ///
+    /// Statements that are sent together reach the wire one after the other. On a busy machine the response to the first can overtake the
+    /// second one, and they count as two round trips.
+    pub(crate) fn be_slow(&self) {
+        self.is_slow.store(true, Ordering::Relaxed);
     }
 
     /// Counts since the start of the proxy.
@@ -66,14 +82,24 @@ impl Wire {
     }
 }
 
+/// How long each response takes on a slow wire.
+const LATENCY: Duration = Duration::from_millis(2);
+
 /// One connection: its two directions, and its number of open queries.
-async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) {
+async fn lead(
+    client: TcpStream,
+    server: TcpStream,
+    counts: Arc<Mutex<Counts>>,
+    is_slow: Arc<AtomicBool>,
+) {
     client.set_nodelay(true).unwrap();
     server.set_nodelay(true).unwrap();
     let open = Mutex::new(0_u32);
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let asked = pass(from_client, to_server, Messages::of_client(), |kinds| {
+    let asks = Messages::of_client();
+    let at_once = AtomicBool::new(false);
+    let asked = pass(&at_once, from_client, to_server, asks, |kinds| {
         // The server answers Sync and Query with ReadyForQuery.
         let asks = kinds.iter().filter(|(kind, _)| matches!(kind, b'S' | b'Q'));
         let asks = u32::try_from(asks.count()).unwrap();
@@ -83,7 +109,8 @@ async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) 
         }
         *open += asks;
     });
-    let answered = pass(from_server, to_client, Messages::of_server(), |kinds| {
+    let answers = Messages::of_server();
+    let answered = pass(&is_slow, from_server, to_client, answers, |kinds| {
         let mut open = open.lock().unwrap();
         let mut counts = counts.lock().unwrap();
         for (kind, body) in kinds {
@@ -105,6 +132,7 @@ async fn lead(client: TcpStream, server: TcpStream, counts: Arc<Mutex<Counts>>) 
 
 /// Forwards one direction, and inspects complete messages first.
 async fn pass(
+    is_slow: &AtomicBool,
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
     mut messages: Messages,
@@ -112,6 +140,10 @@ async fn pass(
 ) {
     let mut piece = vec![0; 64 * 1024];
     while let Ok(length @ 1..) = from.read(&mut piece).await {
+        if is_slow.load(Ordering::Relaxed) {
+            let over = tokio::time::timeout(LATENCY, std::future::pending::<()>());
+            over.await.expect_err("nothing comes of it");
+        }
         seen(&messages.take(&piece[..length]));
         if to.write_all(&piece[..length]).await.is_err() {
             return;
