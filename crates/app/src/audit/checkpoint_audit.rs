@@ -15,7 +15,6 @@ use super::event_logs::StatedEvent;
 use super::finding::{About, AuditFinding, FindingKind};
 use super::signed_checkpoints::{TrustedKeys, believed};
 use crate::kernel::fault::causes;
-use crate::kernel::state::chain_macs::{held, marker_matches};
 use crate::{Fault, Service};
 
 /// A signed note and its location.
@@ -376,23 +375,6 @@ impl Service {
             stated,
             checkpoint,
         }))
-    }
-
-    /// Returns the prune marker of a chain, if the service wrote it.
-    async fn true_marker(
-        &self,
-        world: &World,
-        chain: AuditChainId,
-    ) -> Result<Option<AuditMarker>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        let marker = read.audit_chains().marker(world, chain).await?;
-        drop(read);
-        Ok(match marker {
-            Some(marker) if held(marker_matches(&*self.ports.sealer, &marker).await)? => {
-                Some(marker)
-            }
-            _ => None,
-        })
     }
 }
 

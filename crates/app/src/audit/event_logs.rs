@@ -219,7 +219,7 @@ impl Service {
 
     async fn is_pruned(&self, world: &World) -> Result<bool, Fault> {
         let mut read = self.ports.store.read().await?;
-        Ok(!read.audit_chains().markers(world).await?.is_empty())
+        Ok(!read.audit_chains().marked_chains(world).await?.is_empty())
     }
 
     /// Returns the details of all authentic entries of an environment with this action.

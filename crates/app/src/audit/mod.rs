@@ -10,6 +10,7 @@ mod deployment;
 mod event_logs;
 pub mod finding;
 pub mod list;
+mod markers;
 pub mod prune;
 pub(crate) mod record;
 mod refusals;

@@ -107,7 +107,7 @@ impl Service {
             entries: 0,
             ends: Vec::new(),
         };
-        let marker = self.marker_of(end).await?;
+        let marker = self.marker_of(&end.world, end.chain).await?;
         let Some(mut walked) = self.beginning(marker.as_ref()).await? else {
             return Ok(chain);
         };

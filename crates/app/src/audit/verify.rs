@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use sha2::{Digest, Sha256};
 use vestry_domain::World;
+use vestry_domain::audit::AuditHead;
 use vestry_domain::audit::control::ControlHead;
-use vestry_domain::audit::{AuditHead, AuditMarker};
 use vestry_domain::ids::AuditChainId;
 use vestry_ports::store::{ChainEntry, ChainLink, ChainLog, StoreError, StoreResult};
 
 use super::checkpoint_audit::{CheckpointClaims, SourcedNote};
 use super::finding::{About, AuditFinding, AuditReport, FindingKind};
+use super::markers::FoundMarker;
 use super::signed_checkpoints::TrustedKeys;
 use crate::kernel::state::chain_macs::{
     control_head_matches, entry_matches, head_matches, held, marker_matches,
@@ -150,7 +151,7 @@ impl Service {
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<(), Fault> {
         let mut read = self.ports.store.read().await?;
-        let markers = read.audit_chains().markers(world).await?;
+        let marked = read.audit_chains().marked_chains(world).await?;
         let of_wallets = read
             .audit_chains()
             .headless(world, ChainLog::Wallets)
@@ -167,10 +168,11 @@ impl Service {
             .into_iter()
             .map(|chain| (chain, ChainLog::Control));
         let mut headless: BTreeMap<_, _> = of_wallets.chain(of_control).collect();
-        let mut markers: BTreeMap<_, _> = markers
-            .into_iter()
-            .map(|marker| (marker.chain, marker))
-            .collect();
+        let mut markers = BTreeMap::new();
+        for chain in marked {
+            let marker = self.marker_of(world, chain).await?;
+            markers.extend(marker.map(|marker| (chain, marker)));
+        }
         let ends = self.ends_of(world).await?.into_iter();
         let stretches: Vec<_> = ends.map(|end| (markers.remove(&end.chain), end)).collect();
         // A pruned chain had a head, and pruning keeps it.
@@ -222,7 +224,7 @@ impl Service {
     async fn finding_of(
         &self,
         mut head: End,
-        mut begins: Option<AuditMarker>,
+        mut begins: Option<FoundMarker>,
         report: &mut AuditReport,
         progress: &(dyn Fn(u64) + Send + Sync),
     ) -> Result<Option<FindingKind>, Fault> {
@@ -237,7 +239,7 @@ impl Service {
             if finding.is_none() {
                 return Ok(None);
             }
-            let now = self.marker_of(&head).await?;
+            let now = self.marker_of(&head.world, head.chain).await?;
             if now == begins {
                 return Ok(finding);
             }
@@ -251,22 +253,21 @@ impl Service {
         }
     }
 
-    pub(super) async fn marker_of(&self, end: &End) -> Result<Option<AuditMarker>, Fault> {
-        let mut read = self.ports.store.read().await?;
-        Ok(read.audit_chains().marker(&end.world, end.chain).await?)
-    }
-
     /// Returns the start of a walk along a chain, or `None` if the service did not write the marker.
     pub(super) async fn beginning(
         &self,
-        marker: Option<&AuditMarker>,
+        marker: Option<&FoundMarker>,
     ) -> Result<Option<Walked>, Fault> {
-        let Some(marker) = marker else {
-            return Ok(Some(Walked {
-                sequence: 0,
-                hash: [0; 32],
-                at_head: None,
-            }));
+        let marker = match marker {
+            None => {
+                return Ok(Some(Walked {
+                    sequence: 0,
+                    hash: [0; 32],
+                    at_head: None,
+                }));
+            }
+            Some(FoundMarker::Unreadable) => return Ok(None),
+            Some(FoundMarker::Whole(marker)) => marker,
         };
         let is_ours = held(marker_matches(&*self.ports.sealer, marker).await)?;
         Ok(is_ours.then_some(Walked {
@@ -282,11 +283,15 @@ impl Service {
     /// stops at the first.
     async fn trace(&self, head: &End) -> Result<String, Fault> {
         let mut trace = Sha256::new();
-        let marker = self.marker_of(head).await?;
+        let marker = self.marker_of(&head.world, head.chain).await?;
         let begins = self.beginning(marker.as_ref()).await?;
-        if let (None, Some(marker)) = (&begins, &marker) {
-            trace.update(marker.sequence.to_be_bytes());
-            trace.update(marker.hash);
+        match (&begins, &marker) {
+            (None, Some(FoundMarker::Whole(marker))) => {
+                trace.update(marker.sequence.to_be_bytes());
+                trace.update(marker.hash);
+            }
+            (None, Some(FoundMarker::Unreadable)) => trace.update(b"unreadable marker"),
+            (None, None) | (Some(_), _) => {}
         }
         let mut walked = begins.unwrap_or(Walked {
             sequence: 0,

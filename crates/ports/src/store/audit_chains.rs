@@ -84,8 +84,8 @@ pub trait AuditChains: Send {
         after: i64,
         limit: i64,
     ) -> StoreResult<Vec<ChainEntry>>;
-    /// The markers of a world's chains from which entries were removed; by chain.
-    async fn markers(&mut self, world: &World) -> StoreResult<Vec<AuditMarker>>;
+    /// The chains of a world that have a marker, because entries were removed from them; in order. The markers may be unreadable.
+    async fn marked_chains(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>>;
     /// The marker of one chain.
     async fn marker(
         &mut self,

@@ -88,13 +88,13 @@ impl AuditChains for Work {
         })
     }
 
-    async fn markers(&mut self, world: &World) -> StoreResult<Vec<AuditMarker>> {
+    async fn marked_chains(&mut self, world: &World) -> StoreResult<Vec<AuditChainId>> {
         self.reading(|state| {
             let markers = state.audit_markers.iter();
             let of_world = markers.filter(|marker| marker.world == *world);
-            let mut markers: Vec<_> = of_world.cloned().collect();
-            markers.sort_by_key(|marker| marker.chain);
-            markers
+            let mut chains: Vec<_> = of_world.map(|marker| marker.chain).collect();
+            chains.sort_unstable();
+            chains
         })
     }
 
