@@ -67,6 +67,8 @@ class Service:
             "VESTRY_DATABASE__URL": f"sqlite:{database or self.database()}",
             "VESTRY_VAULT__LOCAL__PATH": f"{directory}/root.key",
             "VESTRY_HTTP__BASE_URL": self.base_url,
+            # A new key of checkpoints signs after one period.
+            "VESTRY_AUDIT__CHECKPOINT_SECONDS": "1",
         }
         # The service rejects unknown variables, such as those of these scripts.
         others = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}

@@ -43,4 +43,10 @@ pub trait CheckpointSink: Send + Sync {
     /// # Errors
     /// See [`SinkError`].
     async fn newest(&self) -> Result<Option<String>, SinkError>;
+
+    /// The notes from this number on, in order. None if the sink cannot be read.
+    ///
+    /// # Errors
+    /// See [`SinkError`].
+    async fn since(&self, number: i64) -> Result<Vec<String>, SinkError>;
 }

@@ -43,6 +43,17 @@ pub(crate) fn newest_in(directory: &Path) -> io::Result<Option<String>> {
         .transpose()
 }
 
+/// Returns the notes from this number on, sorted by number.
+pub(crate) fn notes_since(directory: &Path, number: i64) -> io::Result<Vec<String>> {
+    let mut numbers = numbers_in(directory)?;
+    numbers.retain(|found| *found >= number);
+    numbers.sort_unstable();
+    let notes = numbers.into_iter();
+    notes
+        .map(|number| read(&directory.join(file_name(number))))
+        .collect()
+}
+
 fn numbers_in(directory: &Path) -> io::Result<Vec<i64>> {
     let mut numbers = Vec::new();
     for entry in fs::read_dir(directory)? {

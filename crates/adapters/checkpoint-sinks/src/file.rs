@@ -9,7 +9,7 @@ use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::port;
 
 use crate::bounds;
-use crate::directory::{beginning, file_name, newest_in};
+use crate::directory::{beginning, file_name, newest_in, notes_since};
 
 /// Maximum number of leftovers from crashes while writing the same note.
 const MAX_LEFTOVERS: u32 = 1000;
@@ -55,6 +55,11 @@ impl CheckpointSink for FileSink {
     async fn newest(&self) -> Result<Option<String>, SinkError> {
         let directory = self.directory.clone();
         off_the_runtime(move || newest_in(&directory)).await
+    }
+
+    async fn since(&self, number: i64) -> Result<Vec<String>, SinkError> {
+        let directory = self.directory.clone();
+        off_the_runtime(move || notes_since(&directory, number)).await
     }
 }
 

@@ -132,6 +132,11 @@ impl CheckpointSink for HttpSink {
     async fn newest(&self) -> Result<Option<String>, SinkError> {
         Ok(None)
     }
+
+    /// As [`Self::newest`].
+    async fn since(&self, _number: i64) -> Result<Vec<String>, SinkError> {
+        Ok(Vec::new())
+    }
 }
 
 /// Classifies the error of a call.

@@ -52,4 +52,9 @@ impl CheckpointSink for LogSink {
     async fn newest(&self) -> Result<Option<String>, SinkError> {
         Ok(None)
     }
+
+    /// As [`Self::newest`].
+    async fn since(&self, _number: i64) -> Result<Vec<String>, SinkError> {
+        Ok(Vec::new())
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use vestry_domain::audit::checkpoint::{
@@ -27,6 +28,8 @@ use crate::{Fault, Service};
 const WORK: &str = "checkpoint";
 /// Extra time after a period before another process takes over from a silent leader.
 const GRACE: Seconds = Seconds(60);
+/// How long a process that stops may take to return the lease.
+const RETURN_WITHIN: Duration = Duration::from_secs(2);
 /// Heads read in one query.
 const HEADS: i64 = 1_000;
 /// Checkpoints sent to a sink before its progress is recorded.
@@ -95,15 +98,35 @@ impl<E: Into<Fault>> From<E> for Stop {
 }
 
 impl Service {
-    /// Creates checkpoints until `stop` completes. It first compares the sinks with the database.
+    /// Creates checkpoints until `stop` completes. It first compares the sinks with the database. In the end it returns the lease, so that
+    /// another process continues within one period (PR-146).
     pub async fn run_checkpoints(&self, stop: impl Future<Output = ()>) {
         let holder: JobId = self.new_id(self.machine_time());
         let holder = holder.to_string();
+        self.checkpoint_until(stop, &holder).await;
+        let returned = tokio::time::timeout(RETURN_WITHIN, self.return_lease(&holder)).await;
+        if !matches!(returned, Ok(Ok(()))) {
+            tracing::warn!("audit checkpoint lease was not returned; it will expire");
+        }
+    }
+
+    async fn checkpoint_until(&self, stop: impl Future<Output = ()>, holder: &str) {
         let every = self.settings.checkpoint_every;
+        let mut stop = std::pin::pin!(stop);
+        tokio::select! {
+            biased;
+            () = &mut stop => return,
+            held = self.hold_deployment_key(KeyPurpose::Audit) => {
+                // It signs one period after its creation. Otherwise the first round creates it.
+                if let Err(fault) = held {
+                    let error = causes(&fault);
+                    tracing::warn!(error, "key of audit checkpoints is not available yet");
+                }
+            }
+        }
         // The first checkpoint waits for one period: a process that lives for seconds has nothing to add that its successor would not.
         let mut period = interval_at(Instant::now() + every, every);
         period.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut stop = std::pin::pin!(stop);
         tokio::select! {
             biased;
             () = &mut stop => return,
@@ -119,7 +142,7 @@ impl Service {
             tokio::select! {
                 biased;
                 () = &mut stop => return,
-                made = self.checkpoint_round(&holder) => {
+                made = self.checkpoint_round(holder) => {
                     if let Err(fault) = &made {
                         let error = causes(fault);
                         tracing::warn!(error, "audit checkpoint failed; retrying next period");
@@ -238,17 +261,43 @@ impl Service {
         Ok(leads)
     }
 
+    /// Ends the lease, if this process holds it.
+    async fn return_lease(&self, holder: &str) -> Result<(), Fault> {
+        let now = self.machine_time();
+        let mut tx = self.ports.store.begin().await?;
+        tx.leases().take(WORK, holder, now, now).await?;
+        Ok(tx.commit().await?)
+    }
+
     fn period(&self) -> Seconds {
         let seconds = self.settings.checkpoint_every.as_secs();
         Seconds(i64::try_from(seconds).unwrap_or(i64::MAX))
     }
 
-    /// Creates a checkpoint of everything new since the last one that this process knows. Returns `None` if there is nothing new.
+    /// Returns how long no checkpoint is made yet, because its key is younger than one period. A failover could lose such a key, and then
+    /// nothing verifies what it has signed (PR-144). Creates the key if there is none.
+    ///
+    /// # Errors
+    /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
+    pub async fn checkpoint_key_ripens_in(&self) -> Result<Seconds, Fault> {
+        self.hold_deployment_key(KeyPurpose::Audit).await?;
+        let mut read = self.ports.store.read().await?;
+        let keys = read.app_keys();
+        let key = keys.newest(&World::DEPLOYMENT, KeyPurpose::Audit).await?;
+        let ripe = key.map(|key| key.created_at + self.period());
+        let wait = ripe.map_or(Seconds(0), |ripe| ripe - self.machine_time());
+        Ok(wait.max(Seconds(0)))
+    }
+
+    /// Creates a checkpoint of everything new since the last one that this process knows. Returns `None` if there is nothing new, or if the
+    /// key is too young.
     ///
     /// # Errors
     /// See [`Fault`]; [`Fault::Sealed`] without the root key of wallets.
     pub async fn make_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
-        self.hold_deployment_key(KeyPurpose::Audit).await?;
+        if self.checkpoint_key_ripens_in().await? > Seconds(0) {
+            return Ok(None);
+        }
         // Recompute on each retry: another process may have stored a checkpoint under this number.
         retried(|| self.try_checkpoint()).await
     }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use vestry_domain::World;
 use vestry_domain::audit::AuditMarker;
-use vestry_domain::audit::checkpoint::{Checkpoint, Line};
+use vestry_domain::audit::checkpoint::{Checkpoint, Line, SignedNote};
 use vestry_domain::ids::AuditChainId;
 use vestry_domain::metric::TamperKind;
+use vestry_ports::anchors::{CheckpointSink, SinkError};
 use vestry_ports::custody::CheckpointSigner;
 use vestry_ports::meter::Counted;
 use vestry_ports::store::{ChainEntry, ChainLog, Store, StoreError, StoreResult};
@@ -15,6 +16,7 @@ use super::event_logs::StatedEvent;
 use super::finding::{About, AuditFinding, FindingKind};
 use super::signed_checkpoints::{TrustedKeys, believed};
 use crate::kernel::fault::causes;
+use crate::kernel::state::checkpoint_state::last_full;
 use crate::{Fault, Service};
 
 /// A signed note and its location.
@@ -106,6 +108,18 @@ impl CheckpointClaims {
             let hashes = same.iter().map(|(text, _)| Checkpoint::hash_of(text));
             before = Some((*number, hashes.collect()));
         }
+    }
+
+    /// Keeps the furthest statement about each chain and log. Its hash covers all earlier entries.
+    fn furthest(mut self) -> Self {
+        for ends in self.chains.values_mut() {
+            ends.sort_by_key(|end| end.sequence);
+            ends.drain(..ends.len().saturating_sub(1));
+        }
+        for events in self.events.values_mut() {
+            events.drain(..events.len().saturating_sub(1));
+        }
+        self
     }
 
     fn blame(&mut self, number: i64, kind: FindingKind) {
@@ -260,13 +274,13 @@ impl Service {
         Ok(findings)
     }
 
-    /// Compares the newest checkpoint of each readable sink with the database. A mismatch raises an alarm and writes an audit entry; the
-    /// service continues.
+    /// Compares the checkpoints of each readable sink since the last full one with the database (PR-147). A mismatch raises an alarm and
+    /// writes an audit entry; the service continues.
     pub async fn look_at_sinks(&self) {
         for sink in &self.ports.sinks {
-            let note = match sink.newest().await {
-                Ok(Some(note)) => note,
-                Ok(None) => continue,
+            let notes = match notes_to_compare(&**sink).await {
+                Ok(notes) if notes.is_empty() => continue,
+                Ok(notes) => notes,
                 Err(error) => {
                     let error = causes(&error);
                     tracing::warn!(
@@ -277,8 +291,7 @@ impl Service {
                     continue;
                 }
             };
-            let place = sink.name().to_owned();
-            if let Err(fault) = self.look_at(SourcedNote { place, note }).await {
+            if let Err(fault) = self.look_at(sink.name(), notes).await {
                 let error = causes(&fault);
                 tracing::warn!(
                     sink = sink.name(),
@@ -289,10 +302,17 @@ impl Service {
         }
     }
 
-    async fn look_at(&self, found: SourcedNote) -> Result<(), Fault> {
-        let sink = found.place.clone();
-        let mut claims = self.claims(&[found], &TrustedKeys::Own).await?;
+    async fn look_at(&self, sink: &str, notes: Vec<String>) -> Result<(), Fault> {
+        let notes = notes.into_iter().map(|note| SourcedNote {
+            place: sink.to_owned(),
+            note,
+        });
+        let notes: Vec<_> = notes.collect();
+        let claims = self.claims(&notes, &TrustedKeys::Own).await?;
+        let mut claims = claims.furthest();
         let mut findings = std::mem::take(&mut claims.findings);
+        // Older notes may be elsewhere by now.
+        findings.retain(|found| !matches!(found.kind, FindingKind::NumbersMissing { .. }));
         findings.extend(self.unborne(&claims, &|_| {}).await?);
         let newest = self
             .newest_checkpoint()
@@ -318,7 +338,7 @@ impl Service {
             first = first.to_string(),
             "ALARM: database contradicts the checkpoint in an audit sink (possible rollback or tampering); run `vestry audit verify --against`"
         );
-        self.note_findings(&sink, claims.newest, &findings).await;
+        self.note_findings(sink, claims.newest, &findings).await;
         Ok(())
     }
 }
@@ -376,6 +396,24 @@ impl Service {
             checkpoint,
         }))
     }
+}
+
+/// Returns the notes of a sink from the last one that lists everything, which the others add to.
+async fn notes_to_compare(sink: &dyn CheckpointSink) -> Result<Vec<String>, SinkError> {
+    let Some(newest) = sink.newest().await? else {
+        return Ok(Vec::new());
+    };
+    let parsed = SignedNote::parse(&newest).ok();
+    let parsed = parsed.and_then(|note| Checkpoint::parse(&note.text).ok());
+    let Some(checkpoint) = parsed else {
+        return Ok(vec![newest]);
+    };
+    let notes = sink.since(last_full(checkpoint.number)).await?;
+    Ok(if notes.is_empty() {
+        vec![newest]
+    } else {
+        notes
+    })
 }
 
 /// Returns the hash of the entry at this position, in either log. An entry that is unreadable or does not match its hash yields a hash that

@@ -42,7 +42,7 @@ struct Anchored {
 
 impl Anchored {
     async fn new() -> Self {
-        let harness = Harness::new().await;
+        let harness = Harness::new().await.with_checkpoint_key().await;
         let directory = TempDir::new().unwrap();
         let service = harness.process_with_sinks(vec![sink_in(directory.path())]);
         Self {
@@ -504,6 +504,96 @@ async fn parallel_processes_write_one_sequence_of_checkpoints() {
     assert_eq!(of_log(&anchored.harness).await, []);
 }
 
+/// PR-147: a start also finds a loss that the newest checkpoint does not name.
+#[tokio::test]
+async fn pr_147_a_start_compares_all_checkpoints_since_the_last_full_one() {
+    let anchored = Anchored::new().await;
+    let harness = &anchored.harness;
+    let world = harness.world(Environment::Live);
+    anchored.change("a").await;
+    let mut heads = Vec::new();
+    harness
+        .fake
+        .edit_control_heads(|found| heads.clone_from(found));
+    anchored.change("b").await;
+    anchored.period().await;
+    let test = harness.test().await;
+    harness.user(&test, "ada@example.com").await;
+    anchored.period().await;
+    let newest = anchored.notes().pop().unwrap();
+    let is_of_live = |line: &Line| matches!(line, Line::Chain { world: of, .. } if *of == world);
+    assert!(!stated(&newest.note).lines.iter().any(is_of_live));
+    // The last change in the live environment is gone.
+    harness.fake.edit_control_heads(|found| {
+        found.retain(|head| head.world != world);
+        found.extend(heads.into_iter().filter(|head| head.world == world));
+    });
+    harness.fake.edit_control_entries(|entries| {
+        let last = entries.iter().rposition(|entry| entry.event.world == world);
+        entries.remove(last.unwrap());
+    });
+    let sink = sink_in(anchored.directory.path());
+    harness.process_with_sinks(vec![sink]).look_at_sinks().await;
+    let found = of_log(harness).await.pop().unwrap();
+    assert_eq!(found.event.action, ControlAction::AuditFindingReport);
+    let detail = detail(&found);
+    let first = detail["first"].as_str().unwrap();
+    assert!(
+        first.contains("ends at") && first.contains("checkpoint 1"),
+        "{first}"
+    );
+}
+
+/// PR-144: a key that a failover could lose signs nothing.
+#[tokio::test]
+async fn pr_144_a_young_key_signs_no_checkpoint() {
+    let harness = Harness::new().await;
+    let service = &harness.service;
+    for (passed, left) in [(0, 60), (59, 1)] {
+        harness.pass(passed);
+        let wait = service.checkpoint_key_ripens_in().await.unwrap();
+        assert_eq!(wait, Seconds(left));
+        assert!(service.make_checkpoint().await.unwrap().is_none());
+    }
+    harness.pass(1);
+    let made = service.make_checkpoint().await.unwrap();
+    assert_eq!(made.map(|made| made.number), Some(1));
+}
+
+/// PR-146: a process that stops returns the lease, and another one continues in its next period.
+#[tokio::test]
+async fn pr_146_a_process_that_stops_returns_the_lease() {
+    let anchored = Anchored::new().await;
+    let harness = &anchored.harness;
+    let other = harness.process_with_sinks(vec![sink_in(anchored.directory.path())]);
+    anchored.change("a").await;
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let service = harness.process_of_seconds(vec![sink_in(anchored.directory.path())]);
+    let running = tokio::spawn(async move {
+        let stopped = async { stopped.await.unwrap() };
+        service.run_checkpoints(stopped).await;
+    });
+    let mut looks = tokio::time::interval(std::time::Duration::from_millis(20));
+    let directory = anchored.directory.path();
+    while std::fs::read_dir(directory).unwrap().next().is_none() {
+        looks.tick().await;
+    }
+    let lease_ends = || {
+        let mut ends = None;
+        harness
+            .fake
+            .edit_leases(|leases| ends = leases.get("checkpoint").map(|(_, ends)| *ends));
+        ends.unwrap()
+    };
+    assert!(lease_ends() > harness.now());
+    stop.send(()).unwrap();
+    running.await.unwrap();
+    assert!(lease_ends() <= harness.now());
+    anchored.change("b").await;
+    other.checkpoint_round("other").await.unwrap();
+    assert_eq!(anchored.numbers().await, [1, 2]);
+}
+
 /// One process makes the checkpoints; the other takes over when it is gone.
 #[tokio::test]
 async fn one_process_makes_them() {
@@ -557,6 +647,11 @@ impl CheckpointSink for Shelf {
 
     async fn newest(&self) -> Result<Option<String>, SinkError> {
         Ok(self.kept.lock().unwrap().values().next_back().cloned())
+    }
+
+    async fn since(&self, number: i64) -> Result<Vec<String>, SinkError> {
+        let kept = self.kept.lock().unwrap();
+        Ok(kept.range(number..).map(|(_, note)| note.clone()).collect())
     }
 }
 
@@ -655,7 +750,7 @@ struct Guarded {
 
 impl Guarded {
     async fn new() -> Self {
-        let harness = Harness::new().await;
+        let harness = Harness::new().await.with_checkpoint_key().await;
         let shelf = Arc::new(Shelf::default());
         let sinks: Vec<Arc<dyn CheckpointSink>> = vec![Arc::new(LogSink::default()), shelf.clone()];
         let service = harness.process_that_requires_an_anchor(sinks, Seconds(600));

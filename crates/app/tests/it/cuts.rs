@@ -260,7 +260,7 @@ struct Past {
 
 impl Past {
     async fn new(rng: &mut Rng) -> Self {
-        let harness = Harness::new().await;
+        let harness = Harness::new().await.with_checkpoint_key().await;
         let test = harness.test().await;
         let user = harness.user(&test, "ada@example.com").await;
         let wallet = user.wallets[0].id;

@@ -268,6 +268,16 @@ impl Harness {
         service(&self.ports_with(sinks))
     }
 
+    /// A process with these sinks that makes checkpoints each second.
+    pub(crate) fn process_of_seconds(&self, sinks: Vec<Arc<dyn CheckpointSink>>) -> Arc<Service> {
+        let settings = Settings {
+            checkpoint_every: Duration::from_secs(1),
+            ..settings()
+        };
+        let ports = self.ports_with(sinks);
+        Arc::new(Service::new(ports, settings, Handle::current()))
+    }
+
     /// The same, with keys blocked while no sink has a checkpoint younger than the given age.
     pub(crate) fn process_that_requires_an_anchor(
         &self,
@@ -325,6 +335,18 @@ impl Harness {
 
     pub(crate) fn test_key(&self) -> &str {
         self.test_key.expose()
+    }
+
+    /// Creates the key of checkpoints as it is a day later, because a young one signs nothing (PR-144).
+    pub(crate) async fn with_checkpoint_key(self) -> Self {
+        let (world, at) = (World::DEPLOYMENT, START - Seconds(86_400));
+        let custodian = &self.ports.custodian;
+        let key = custodian.mint_app_key(&world, KeyPurpose::Audit, 1, at);
+        let key = key.await.unwrap();
+        let mut tx = self.fake.begin().await.unwrap();
+        assert!(tx.app_keys().add(&key).await.unwrap());
+        tx.commit().await.unwrap();
+        self
     }
 
     /// A request with the App's live key.

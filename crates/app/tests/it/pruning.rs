@@ -29,7 +29,7 @@ struct Grown {
 
 impl Grown {
     async fn new() -> Self {
-        let harness = Harness::new().await;
+        let harness = Harness::new().await.with_checkpoint_key().await;
         let test = harness.test().await;
         let wallet = harness.user(&test, "ada@example.com").await.wallets[0].id;
         let grown = Self { harness, wallet };

@@ -4,6 +4,7 @@ mod prune;
 
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use vestry_app::audit::{About, AuditFinding, AuditReport, SourcedNote, TrustedKe
 use vestry_app::{Principal, Service};
 use vestry_checkpoint_sinks::{Settings as Reach, notes_at, notes_from};
 use vestry_domain::audit::checkpoint::VerifierKey;
+use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Timestamp, rfc3339};
 
 use super::installation::Installation;
@@ -221,6 +223,15 @@ async fn witnesses(
 }
 
 async fn checkpoint(service: &Service) -> Result<Output, Failure> {
+    let wait = service.checkpoint_key_ripens_in().await;
+    let wait = wait.context("cannot create a checkpoint")?;
+    if wait > Seconds(0) {
+        eprintln!(
+            "vestry: the key of checkpoints is new, and a failover could lose it; waiting {} s",
+            wait.0
+        );
+        tokio::time::sleep(Duration::from_secs(wait.0.unsigned_abs())).await;
+    }
     let made = service.make_checkpoint().await;
     let made = made.context("cannot create a checkpoint")?;
     let made = made.ok_or_else(|| Failure::new("the audit log is empty"))?;

@@ -237,6 +237,8 @@ impl Harness {
         let mut installation = Installation::sqlite();
         installation.set("http.base_url", "https://id.example.com");
         installation.set("console.base_url", "https://console.example.com");
+        // A new key of checkpoints signs after one period.
+        installation.set("audit.checkpoint_seconds", "1");
         let app = installation.set_up().app;
         fs::write(installation.file("users.jsonl"), PEOPLE).unwrap();
         installation.admin(&["users", "import", &app, "live", "users.jsonl"]);

@@ -637,10 +637,13 @@ async fn the_state_of_the_deployment_is_for_keys_of_all_apps(api: &Api) {
     let login = json!({"email": "ada@example.com"});
     let path = "/v1/auth/otps/email/login_or_create";
     api.live().post(path, login).await.ok();
-    api.service.make_checkpoint().await.unwrap();
+    // A new key signs after one period.
+    api.service.checkpoint_key_ripens_in().await.unwrap();
+    api.pass(60);
+    api.service.make_checkpoint().await.unwrap().unwrap();
     api.pass(7);
     api.vault.set_gone(true);
-    let checkpoint = json!({"at": START.unix(), "age_seconds": 7});
+    let checkpoint = json!({"at": START.unix() + 60, "age_seconds": 7});
     let shown = by.get(STATUS).await.ok();
     assert_eq!(shown.body, expected(&json!(null), 1, checkpoint));
     api.vault.set_gone(false);

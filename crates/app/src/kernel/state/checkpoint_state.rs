@@ -14,6 +14,12 @@ const MAX_LINES: usize = 50_000;
 /// Number of checkpoints after which everything is listed again.
 const ALL_EVERY: i64 = 100;
 
+/// Returns the number of the last checkpoint, up to this one, that lists everything.
+pub(crate) const fn last_full(number: i64) -> i64 {
+    let after = number.saturating_sub(1);
+    number - after.rem_euclid(ALL_EVERY)
+}
+
 /// The state.
 #[derive(Default)]
 pub(crate) struct CheckpointState {
