@@ -37,8 +37,11 @@ impl Api {
     pub fn openapi(&self) -> &str {
         self.document.get_or_init(|| {
             let mut document = (self.base)();
-            openapi::describe(&mut document, &self.endpoints());
-            let mut text = document.to_pretty_json().unwrap_or_default();
+            let endpoints = self.endpoints();
+            openapi::describe(&mut document, &endpoints);
+            let mut document = serde_json::to_value(&document).unwrap_or_default();
+            openapi::describe_libraries(&mut document, &endpoints);
+            let mut text = serde_json::to_string_pretty(&document).unwrap_or_default();
             text.push('\n');
             text
         })

@@ -16,6 +16,7 @@ use vestry_domain::operation::Operation;
 use crate::gate::{Auth, RoutePolicy, gate};
 use crate::problem::{Code, Problem};
 use crate::route::Route;
+use crate::sdk::Sdk;
 use crate::state::State;
 
 /// Named schemas of the API description.
@@ -36,6 +37,8 @@ pub struct Endpoint {
     pub for_pages: bool,
     /// Whether browsers follow links to it. Errors are then shown as a page.
     pub(crate) is_browsed: bool,
+    /// Its place in client libraries.
+    pub(crate) sdk: Option<Sdk>,
     pub(crate) describe: fn() -> Description,
     pub(crate) schemas: fn(&mut Schemas),
     route: fn() -> actix_web::Route,
@@ -55,6 +58,7 @@ impl Endpoint {
             reads: false,
             for_pages: false,
             is_browsed: false,
+            sdk: (auth == Auth::ManagementKey).then_some(Sdk::Skip("management API")),
             describe: describe::<D>,
             schemas: D::schemas,
             route,
@@ -78,6 +82,23 @@ impl Endpoint {
     pub const fn browsed(mut self) -> Self {
         self.is_browsed = true;
         self
+    }
+
+    /// Sets its place in client libraries. They do not make calls of the management API.
+    pub const fn sdk(mut self, sdk: Sdk) -> Self {
+        self.sdk = Some(sdk);
+        self
+    }
+
+    /// Whether clients may repeat it: `key` with the same `Idempotency-Key`, `safe` in any case, or `never`.
+    pub(crate) const fn idempotency(&self) -> &'static str {
+        if self.takes_idempotency_key() {
+            "key"
+        } else if self.reads || matches!(self.method, HttpMethod::Get) {
+            "safe"
+        } else {
+            "never"
+        }
     }
 
     /// The method.
@@ -115,11 +136,11 @@ impl Endpoint {
 /// Builds a table of endpoints, for a function that returns a `Vec<Endpoint>`.
 ///
 /// Each line names the [`Auth`] that an endpoint requires, the module of its resource, its own module with `handle` and `ERRORS`, and any of
-/// [`reads`](Endpoint::reads), [`for_pages`](Endpoint::for_pages) and [`browsed`](Endpoint::browsed). Within a group of paths
+/// [`reads`](Endpoint::reads), [`for_pages`](Endpoint::for_pages) and [`browsed`](Endpoint::browsed). Its [`Sdk`] follows `=>`. Within a group of paths
 /// ([`by_prefix`](crate::by_prefix)) the router tries them in this order, so a fixed segment comes before an id in the same position.
 #[macro_export]
 macro_rules! endpoints {
-    ($($auth:ident $group:ident $name:ident $($kind:ident)*;)*) => {
+    ($($auth:ident $group:ident $name:ident $($kind:ident)* $(=> $sdk:ident $place:tt)?;)*) => {
         vec![$($crate::Endpoint::new::<$group::$name::__path_handle>(
             $crate::Auth::$auth,
             $group::$name::ERRORS,
@@ -129,7 +150,7 @@ macro_rules! endpoints {
             } else {
                 || ::actix_web::web::route().to($group::$name::handle)
             },
-        )$(.$kind())*,)*]
+        )$(.$kind())*$(.sdk($crate::Sdk::$sdk $place))?,)*]
     };
 }
 

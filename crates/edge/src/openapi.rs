@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::Value;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::{Operation, Parameter, ParameterBuilder, ParameterIn, PathItem};
 use utoipa::openapi::request_body::RequestBody;
@@ -33,9 +34,11 @@ pub(crate) fn describe(document: &mut OpenApi, endpoints: &[Endpoint]) {
         (<Code as ToSchema>::name().into_owned(), Code::schema()),
     ];
     let paths = &mut document.paths.paths;
+    let mut responses = BTreeMap::new();
     for endpoint in endpoints {
         (endpoint.schemas)(&mut schemas);
-        let item = PathItem::new(endpoint.method.clone(), operation(endpoint));
+        let described = operation(endpoint, &mut responses);
+        let item = PathItem::new(endpoint.method.clone(), described);
         match paths.get_mut(&endpoint.path) {
             Some(known) => known.merge_operations(item),
             None => {
@@ -47,10 +50,35 @@ pub(crate) fn describe(document: &mut OpenApi, endpoints: &[Endpoint]) {
     // Sorted by name, so that the document does not change when a module moves.
     components.schemas.extend(schemas);
     components.headers.extend(described_headers());
+    components.responses.extend(responses);
+    let parameters = named_world().into_iter();
+    let parameters = parameters.chain([idempotency_key(), presented_session()]);
+    components
+        .parameters
+        .extend(parameters.map(|parameter| (parameter.name.clone(), RefOr::T(parameter))));
     components.add_security_scheme(SECRET_KEY, secret_key());
     components.add_security_scheme(QUERY_KEY, query_key());
     components.add_security_scheme(PUBLIC_TOKEN, public_token());
     components.add_security_scheme(MANAGEMENT_KEY, management_key());
+}
+
+/// Adds to each operation its place in client libraries. A test of its crate reports an endpoint without one.
+///
+/// `Operation` keeps such members in random order, so they are added to the finished document.
+pub(crate) fn describe_libraries(document: &mut Value, endpoints: &[Endpoint]) {
+    for endpoint in endpoints {
+        let Some(sdk) = endpoint.sdk else { continue };
+        let method = endpoint.method().as_str().to_lowercase();
+        let operation = document
+            .get_mut("paths")
+            .and_then(|paths| paths.get_mut(&endpoint.path))
+            .and_then(|path| path.get_mut(method))
+            .and_then(Value::as_object_mut);
+        let members = sdk.members(endpoint.idempotency()).into_iter();
+        if let Some(operation) = operation {
+            operation.extend(members.map(|(name, value)| (name.to_owned(), value)));
+        }
+    }
 }
 
 fn secret_key() -> SecurityScheme {
@@ -89,8 +117,11 @@ fn public_token() -> SecurityScheme {
     )))
 }
 
+/// Responses that several operations share, by name.
+type Shared = BTreeMap<String, RefOr<Response>>;
+
 /// The operation as described at its handler, with the errors that every endpoint of its kind can return.
-fn operation(endpoint: &Endpoint) -> Operation {
+fn operation(endpoint: &Endpoint, shared: &mut Shared) -> Operation {
     let mut operation = (endpoint.describe)();
     if let Some(RefOr::T(body)) = &mut operation.request_body {
         admit_no_body(body);
@@ -99,39 +130,91 @@ fn operation(endpoint: &Endpoint) -> Operation {
     operation.security = security(endpoint.auth, is_managed);
     if is_managed {
         let parameters = operation.parameters.get_or_insert_default();
-        parameters.extend(named_world().map(RefOr::T));
+        parameters.extend([APP_HEADER, ENVIRONMENT_HEADER].map(parameter));
     }
-    let is_keyed = endpoint.auth.is_keyed();
     let keeps = endpoint.takes_idempotency_key();
     if keeps {
         operation
             .parameters
             .get_or_insert_default()
-            .push(RefOr::T(idempotency_key()));
+            .push(parameter(HEADER));
     }
     if endpoint
         .operation()
         .is_some_and(|operation| operation.uses_wallet_key())
     {
         let parameters = operation.parameters.get_or_insert_default();
-        parameters.push(RefOr::T(presented_session()));
+        parameters.push(parameter(SESSION_HEADER));
     }
     for response in operation.responses.responses.values_mut() {
         if let RefOr::T(response) = response {
-            response.headers.extend(headers(is_keyed, keeps, false));
+            response.headers.extend(headers(keeps, false));
         }
     }
     for (status, codes) in by_status(&refusals(endpoint, operation.request_body.is_some())) {
         let retries = matches!(status, 429 | 503) || (keeps && status == 409);
         let is_kept = keeps && matches!(status, 400 | 403 | 404 | 409);
-        let headers = headers(is_keyed && status != 401, is_kept, retries);
-        let response = refusal(&codes, headers, endpoint.is_browsed);
+        let response = refusal(&codes, headers(is_kept, retries), endpoint.is_browsed);
+        let name = shared_name(status, &codes, is_kept, endpoint.is_browsed);
         operation
             .responses
             .responses
-            .insert(status.to_string(), RefOr::T(response));
+            .insert(status.to_string(), share(shared, name, response));
     }
     operation
+}
+
+/// A reference to a shared parameter.
+fn parameter(name: &str) -> RefOr<Parameter> {
+    RefOr::Ref(Ref::new(format!("#/components/parameters/{name}")))
+}
+
+/// The name of a shared response, made of everything in which it can differ from others.
+fn shared_name(status: u16, codes: &[Code], is_kept: bool, is_browsed: bool) -> String {
+    // With their status, these say nothing more.
+    let usual = |code: &&Code| {
+        matches!(
+            code,
+            Code::InvalidRequest
+                | Code::HttpsRequired
+                | Code::MissingApiKey
+                | Code::InvalidApiKey
+                | Code::FeatureDisabled
+                | Code::NotFound
+                | Code::MethodNotAllowed
+                | Code::BodyTooLarge
+                | Code::UnsupportedMediaType
+                | Code::RateLimited
+                | Code::Internal
+                | Code::Unavailable
+        )
+    };
+    let codes = codes.iter().filter(|code| !usual(code));
+    let codes: String = codes.map(|code| capitalized(code.as_str())).collect();
+    let kept = if is_kept { "Stored" } else { "" };
+    let page = if is_browsed { "Page" } else { "" };
+    format!("Error{status}{codes}{kept}{page}")
+}
+
+/// The words of a name with dots or underscores in one word with capitals: `UserCreated` for `user.created`.
+pub fn capitalized(name: &str) -> String {
+    let words = name.split(['.', '_']);
+    let words = words.map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    words.collect()
+}
+
+/// A reference to a response under this name. A different one with the same name is described in its place.
+fn share(shared: &mut Shared, name: String, response: Response) -> RefOr<Response> {
+    let place = Ref::new(format!("#/components/responses/{name}"));
+    let response = RefOr::T(response);
+    match *shared.entry(name).or_insert_with(|| response.clone()) == response {
+        true => RefOr::Ref(place),
+        false => response,
+    }
 }
 
 /// Describes an optional body as not required, instead of as one that may be `null`.
@@ -314,14 +397,12 @@ fn idempotency_key() -> Parameter {
         .build()
 }
 
-/// References to the headers that a kind of response has.
-fn headers(is_keyed: bool, is_kept: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
-    let limits = LIMITS.iter().filter(|_| is_keyed);
+/// References to the headers that only some kinds of response have. The introduction names those of all.
+fn headers(is_kept: bool, retries: bool) -> BTreeMap<String, RefOr<Header>> {
     let replayed = Some(&REPLAYED).filter(|_| is_kept);
     let retry_after = Some(&RETRY_AFTER).filter(|_| retries);
-    std::iter::once(&REQUEST_ID)
-        .chain(limits)
-        .chain(replayed)
+    replayed
+        .into_iter()
         .chain(retry_after)
         .map(|(name, _, _)| {
             let place = Ref::new(format!("#/components/headers/{name}"));

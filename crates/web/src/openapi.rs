@@ -5,6 +5,8 @@ mod webhooks;
 use utoipa::openapi::path::Paths;
 use utoipa::openapi::{ComponentsBuilder, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 
+use crate::v1::shapes::{WALLET_TYPE_INPUT, wallet_type_names};
+
 const INTRODUCTION: &str = "\
 Sign-in, user management and managed wallets for an App.
 
@@ -23,6 +25,8 @@ carry `Retry-After`, in seconds.
 
 **Rate limits.** Requests are limited per App and environment. `X-RateLimit-Limit`, `X-RateLimit-Remaining` and \
 `X-RateLimit-Reset` (Unix seconds) are on every response to a call with a key, unless there is no limit.
+
+**Request ids.** `X-Request-Id` is on every response: the caller's own if it was well-formed, otherwise a generated one.
 
 **Requests.** Bodies are JSON objects of at most 256 KiB. Unknown fields are ignored, except by calls under `/v1/manage`, and \
 `null` counts as absent. \
@@ -43,7 +47,8 @@ pub fn description() -> OpenApi {
                 .name(env!("CARGO_PKG_LICENSE"))
                 .build(),
         ));
-    let components = webhooks::described(ComponentsBuilder::new()).build();
+    let components = ComponentsBuilder::new().schema(WALLET_TYPE_INPUT, wallet_type_names());
+    let components = webhooks::described(components).build();
     OpenApiBuilder::new()
         .info(info)
         .paths(Paths::new())

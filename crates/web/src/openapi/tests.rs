@@ -10,6 +10,13 @@ fn value() -> Value {
     serde_json::from_str(API.openapi()).unwrap()
 }
 
+/// The component that a reference points to, or the value itself.
+fn shared<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    value["$ref"].as_str().map_or(value, |place| {
+        document.pointer(place.trim_start_matches('#')).unwrap()
+    })
+}
+
 fn operations(document: &Value) -> Vec<(String, Value)> {
     let paths = document["paths"].as_object().unwrap().iter();
     let operations = paths.flat_map(|(path, item)| {
@@ -51,6 +58,7 @@ fn every_call_has_a_unique_id_and_a_summary() {
             "{call}"
         );
         for parameter in operation["parameters"].as_array().into_iter().flatten() {
+            let parameter = shared(&document, parameter);
             assert!(parameter["description"].is_string(), "{call}: {parameter}");
         }
     }
@@ -58,7 +66,8 @@ fn every_call_has_a_unique_id_and_a_summary() {
 
 #[test]
 fn every_call_describes_its_errors() {
-    for (call, operation) in operations(&value()) {
+    let document = value();
+    for (call, operation) in operations(&document) {
         let responses = operation["responses"].as_object().unwrap();
         let redirects = |status: &str| ["302", "303"].contains(&status);
         let mut expected = vec!["400", "405", "500", "503"];
@@ -84,6 +93,7 @@ fn every_call_describes_its_errors() {
             .iter()
             .filter(|(status, _)| *status != "200" && !redirects(status))
         {
+            let response = shared(&document, response);
             let schema = &response["content"]["application/json"]["schema"];
             assert_eq!(
                 schema,
@@ -102,14 +112,15 @@ fn every_call_describes_its_errors() {
 
 fn takes_a_key(operation: &Value) -> bool {
     let mut parameters = operation["parameters"].as_array().into_iter().flatten();
-    parameters.any(|parameter| parameter["name"] == "Idempotency-Key")
+    parameters.any(|parameter| parameter["$ref"] == "#/components/parameters/Idempotency-Key")
 }
 
 /// Every call that may change something accepts a key, except those listed here, and describes the error for a reused key.
 #[test]
 fn calls_that_change_something_take_an_idempotency_key() {
     let mut without = BTreeSet::new();
-    for (call, operation) in operations(&value()) {
+    let document = value();
+    for (call, operation) in operations(&document) {
         if !takes_a_key(&operation) {
             assert!(
                 operation["responses"]["200"]["headers"]
@@ -120,13 +131,15 @@ fn calls_that_change_something_take_an_idempotency_key() {
             continue;
         }
         for status in ["200", "400", "409"] {
-            let headers = &operation["responses"][status]["headers"];
+            let response = shared(&document, &operation["responses"][status]);
+            let headers = &response["headers"];
             assert!(
                 headers.get("Idempotent-Replayed").is_some(),
                 "{call}: {status}"
             );
         }
-        let description = operation["responses"]["409"]["description"].as_str();
+        let conflict = shared(&document, &operation["responses"]["409"]);
+        let description = conflict["description"].as_str();
         assert!(
             description.is_some_and(|description| description.contains("idempotency_key_reused")),
             "{call}"
@@ -219,5 +232,101 @@ fn ev_c2_every_event_type_is_a_webhook() {
         );
         let headers = operation["parameters"].as_array().unwrap();
         assert_eq!(headers.len(), 3, "{name}");
+    }
+}
+
+/// SDK-7: errors are described once for all calls that return them, and the App's API fits into 400 kB.
+#[test]
+fn sdk_7_responses_are_shared() {
+    let document = value();
+    for (call, operation) in operations(&document) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let is_error = status.starts_with(['4', '5']);
+            assert_eq!(response.get("$ref").is_some(), is_error, "{call}: {status}");
+        }
+    }
+    let length = document.to_string().len();
+    assert!(length <= 400_000, "{length}");
+}
+
+/// SDK-8: each call has a name for client libraries that no other call has, or a reason why they leave it out.
+#[test]
+fn sdk_8_every_call_has_a_place_in_client_libraries() {
+    let document = value();
+    let mut names = BTreeSet::new();
+    for (call, operation) in operations(&document) {
+        if let Some(reason) = operation["x-sdk-skip"].as_str() {
+            assert!(!reason.is_empty(), "{call}");
+            continue;
+        }
+        let name = operation["x-sdk-name"].as_str();
+        let name = name.unwrap_or_else(|| panic!("no place in client libraries: {call}"));
+        assert!(names.insert(name.to_owned()), "two calls {name}");
+        let repeated = operation["x-idempotency"].as_str().unwrap();
+        assert!(["key", "safe", "never"].contains(&repeated), "{call}");
+        assert_eq!(repeated == "key", takes_a_key(&operation), "{call}");
+        assert!(repeated != "safe" || !call.starts_with("delete"), "{call}");
+        let Some(page) = operation.get("x-sdk-page") else {
+            continue;
+        };
+        let schema = &operation["responses"]["200"]["content"]["application/json"]["schema"];
+        let fields = &shared(&document, schema)["properties"];
+        let items = &fields[page["items"].as_str().unwrap()];
+        assert_eq!(items["type"], "array", "{call}");
+        assert_eq!(fields["has_more"]["type"], "boolean", "{call}");
+        let next = page["next"].as_str().unwrap();
+        assert!(next == "last_id" || fields.get(next).is_some(), "{call}");
+        let body = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let sent = &shared(&document, body)["properties"];
+        let mut parameters = operation["parameters"].as_array().into_iter().flatten();
+        assert!(
+            sent.get(page["cursor"].as_str().unwrap()).is_some()
+                || parameters.any(|parameter| parameter["name"] == page["cursor"]),
+            "{call}"
+        );
+    }
+    // Each resource is an object, so none has the name of a call.
+    for name in &names {
+        let resource = format!("{name}.");
+        assert!(
+            !names.iter().any(|other| other.starts_with(&resource)),
+            "{name}"
+        );
+    }
+}
+
+/// SDK-9: every list of words and every object within another has a name, and `allOf` defines a property once.
+#[test]
+fn sdk_9_schemas_within_schemas_have_names() {
+    let document = value();
+    for (name, schema) in schemas(&document) {
+        let parts = schema["allOf"].as_array().cloned();
+        let mut properties = BTreeSet::new();
+        for part in parts.clone().unwrap_or_default() {
+            let part = shared(&document, &part);
+            for property in part["properties"].as_object().unwrap().keys() {
+                assert!(properties.insert(property.clone()), "{name}: {property}");
+            }
+        }
+        for part in parts.unwrap_or_else(|| vec![schema.clone()]) {
+            for (property, value) in part["properties"].as_object().into_iter().flatten() {
+                assert_named(value, &format!("{name}.{property}"));
+            }
+        }
+    }
+}
+
+fn assert_named(schema: &Value, place: &str) {
+    let words = schema["enum"].as_array().map_or(0, Vec::len);
+    // A single word is a constant.
+    assert!(words <= 1, "{place}");
+    assert!(schema.get("properties").is_none(), "{place}");
+    for name in ["oneOf", "anyOf", "allOf"] {
+        for choice in schema[name].as_array().into_iter().flatten() {
+            assert_named(choice, place);
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        assert_named(items, place);
     }
 }

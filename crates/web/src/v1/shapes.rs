@@ -22,6 +22,6 @@ pub(crate) use session::{
 };
 pub(crate) use user::{Email, FoundUser, PhoneNumber, User, UserStatusName};
 pub(crate) use wallet::{
-    ImportedWallet, SigningWalletTypeName, Wallet, WalletSummary, optional_wallet_type_input,
-    wallet_type_input,
+    ImportedWallet, SigningWalletTypeName, WALLET_TYPE_INPUT, Wallet, WalletSummary,
+    optional_wallet_type_input, wallet_type_input, wallet_type_names,
 };

@@ -19,6 +19,14 @@ pub(super) fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value 
         .unwrap_or(schema)
 }
 
+/// The parameter or response that a reference points to; any other value is returned unchanged.
+pub(super) fn component<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
+    let place = value.get("$ref").and_then(Value::as_str);
+    place
+        .and_then(|place| document.pointer(place.strip_prefix('#')?))
+        .unwrap_or(value)
+}
+
 /// The schema name in a reference.
 pub(super) fn name_of(schema: &Value) -> Option<&str> {
     schema

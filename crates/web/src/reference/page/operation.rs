@@ -53,10 +53,10 @@ impl<'a> Operation<'a> {
         page.code(self.path);
         page.raw("</p>\n");
         page.prose(text(self.described, "/description"));
-        self.parameters(page);
+        self.parameters(page, document);
         self.request(page, document);
         self.success(page, document);
-        self.refusals(page);
+        self.refusals(page, document);
         page.raw("<h4>Try it</h4>\n<pre><code>");
         page.text(&example::curl(
             document,
@@ -67,12 +67,13 @@ impl<'a> Operation<'a> {
         page.raw("</code></pre>\n</section>\n");
     }
 
-    fn parameters(&self, page: &mut Html) {
+    fn parameters(&self, page: &mut Html, document: &Value) {
         let Some(parameters) = self.described.get("parameters").and_then(Value::as_array) else {
             return;
         };
         page.raw("<h4>Parameters</h4>\n<div class=\"tail\"><table>\n<tr><th>Name</th><th>Type</th><th>Meaning</th></tr>\n");
         for parameter in parameters {
+            let parameter = fields::component(document, parameter);
             let is_required = parameter
                 .get("required")
                 .is_some_and(|required| required == true);
@@ -124,7 +125,7 @@ impl<'a> Operation<'a> {
         }
     }
 
-    fn refusals(&self, page: &mut Html) {
+    fn refusals(&self, page: &mut Html, document: &Value) {
         let responses = self.described.get("responses").and_then(Value::as_object);
         page.raw("<h4>Errors</h4>\n<div class=\"tail\"><table>\n<tr><th>Status</th><th>Codes</th></tr>\n");
         let refusals = responses
@@ -135,7 +136,7 @@ impl<'a> Operation<'a> {
             page.raw("<tr><td>");
             page.text(status);
             page.raw("</td><td>");
-            page.prose(text(response, "/description"));
+            page.prose(text(fields::component(document, response), "/description"));
             page.raw("</td></tr>\n");
         }
         page.raw("</table></div>\n");

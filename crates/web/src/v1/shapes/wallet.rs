@@ -1,9 +1,9 @@
 //! Wallets.
 
 use serde::Serialize;
-use serde_json::Value;
 use utoipa::ToSchema;
-use utoipa::openapi::schema::{Object, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::schema::{Object, ObjectBuilder, OneOfBuilder, Schema, Type};
+use utoipa::openapi::{Ref, RefOr};
 use vestry_domain::wallet::{self, WalletType};
 
 /// A wallet. No response ever contains its private key in the clear.
@@ -157,32 +157,43 @@ pub(crate) enum SigningWalletTypeName {
     Solana,
 }
 
-/// The schema of a wallet's chain in a request.
-pub(crate) fn wallet_type_input() -> Object {
+/// Name of the schema that [`wallet_type_names`] returns.
+pub(crate) const WALLET_TYPE_INPUT: &str = "WalletTypeInput";
+
+/// The names of chains in a request.
+pub(crate) fn wallet_type_names() -> Object {
+    let names = WalletType::ALL.map(WalletType::as_str);
+    let aliases = ["ETH", "SOL", "BTC", "polkadot", "stellar"];
     ObjectBuilder::new()
         .schema_type(Type::String)
-        .description(Some(INPUT))
-        .enum_values(Some(input_names()))
-        .examples([WalletType::Ethereum.as_str()])
+        .description(Some("A chain, by its name or an alias."))
+        .enum_values(Some(names.into_iter().chain(aliases)))
         .build()
+}
+
+/// The schema of a wallet's chain in a request.
+pub(crate) fn wallet_type_input() -> RefOr<Schema> {
+    one_of_names()
+        .description(Some("The chain of the wallet."))
+        .into()
 }
 
 /// The schema of a wallet's chain where an absent value and `""` mean `ethereum`.
-pub(crate) fn optional_wallet_type_input() -> Object {
-    ObjectBuilder::new()
-        .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-        .description(Some(format!("{INPUT} Absent and `\"\"` mean `ethereum`.")))
-        .enum_values(Some(input_names().chain([Value::from(""), Value::Null])))
-        .examples([WalletType::Ethereum.as_str()])
-        .build()
+pub(crate) fn optional_wallet_type_input() -> RefOr<Schema> {
+    let word = |kind| ObjectBuilder::new().schema_type(kind);
+    one_of_names()
+        .item(word(Type::String).enum_values(Some([""])))
+        .item(word(Type::Null))
+        .description(Some(
+            "The chain of the wallet. Absent and `\"\"` mean `ethereum`.",
+        ))
+        .into()
 }
 
-const INPUT: &str = "The chain of the wallet, by its name or an alias.";
-
-fn input_names() -> impl Iterator<Item = Value> {
-    let names = WalletType::ALL.map(WalletType::as_str);
-    let aliases = ["ETH", "SOL", "BTC", "polkadot", "stellar"];
-    names.into_iter().chain(aliases).map(Value::from)
+fn one_of_names() -> OneOfBuilder {
+    OneOfBuilder::new()
+        .item(Ref::from_schema_name(WALLET_TYPE_INPUT))
+        .examples([WalletType::Ethereum.as_str()])
 }
 
 impl From<wallet::Wallet> for ImportedWallet {

@@ -213,7 +213,9 @@ impl Operation {
         let document = validators.document;
         let responses = operation["responses"].as_object().unwrap().iter();
         let responses = responses.map(|(status, response)| {
-            let content = response["content"].as_object();
+            let place = response["$ref"].as_str();
+            let shared = place.and_then(|place| document.pointer(place.trim_start_matches('#')));
+            let content = shared.unwrap_or(response)["content"].as_object();
             let mut contents: HashMap<_, _> = content
                 .into_iter()
                 .flatten()

@@ -3,7 +3,9 @@ use super::*;
 /// Every described name is one that the domain accepts, and each chain has two.
 #[test]
 fn the_described_names_are_those_of_the_domain() {
-    let mut chains: Vec<WalletType> = input_names()
+    let names = wallet_type_names().enum_values.unwrap();
+    let mut chains: Vec<WalletType> = names
+        .iter()
         .map(|name| name.as_str().unwrap().parse().unwrap())
         .collect();
     chains.sort_unstable();
