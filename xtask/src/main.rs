@@ -17,6 +17,7 @@ mod packaging;
 mod pg;
 mod release;
 mod sbom;
+mod sdk;
 mod test;
 mod tidy;
 
@@ -72,6 +73,12 @@ const COMMANDS: &[Command] = &[
         "Check that the tests detect deliberately removed defences (mutation testing).",
     ),
     Command::new("openapi", "[--check]", openapi::ABOUT, openapi::run),
+    Command::new(
+        "sdk",
+        "[--accept | --check | --test] [--no-install]",
+        sdk::ABOUT,
+        sdk::run,
+    ),
     Command::new(
         "tidy",
         "[--untested | prose [--write] [PATH]…]",

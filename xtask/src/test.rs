@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::node::{self, Node};
 use crate::python::Python;
 use crate::test_servers::{TIMING, TestServers};
-use crate::{alerts, api_fuzz, environment, interop, packaging};
+use crate::{alerts, api_fuzz, environment, interop, packaging, sdk};
 
 pub(crate) const ABOUT: &str = "\
 Run the whole test suite with throwaway servers.
@@ -20,7 +20,7 @@ Run the whole test suite with throwaway servers.
 Postgres and Redis are started on free ports and always removed at the end. A Python environment with a mail server and
 the reference implementations is created once. Missing tools are installed with apt-get (as root on Debian). Elsewhere
 the lane that needs them is reported and skipped or, with CI=true, fails.
-Afterwards `alerts`, `interop`, `browser`, `api-fuzz` and `packaging` run, unless only some tests were selected.
+Afterwards `alerts`, `interop`, `browser`, `api-fuzz`, `packaging` and `sdk --test` run, unless only some tests were selected.
 
 --no-install   do not install anything with apt-get
 -p PACKAGE     run only the tests of this package
@@ -124,14 +124,19 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
             };
             browser::check(programs, &binary, Looks::Usual)
         });
+        let libraries = scope.spawn(|| match sdk::Tools::prepare(install)? {
+            Some(tools) => sdk::test(&tools, &binary),
+            // Reported there.
+            None => Ok(()),
+        });
         let interop = match &node {
             Some(node) => interop::check(python, node, &binary, interop::A_SIXTH),
             None => node::MISSING.announce(),
         };
         let panicked = |_| Err(Failure::new("a check from outside panicked"));
-        let beside = [fuzz, packaging, browser];
-        let [fuzz, packaging, browser] = beside.map(|check| check.join().unwrap_or_else(panicked));
-        interop.and(fuzz).and(packaging).and(browser)
+        let beside = [fuzz, packaging, browser, libraries];
+        let checked = beside.map(|check| check.join().unwrap_or_else(panicked));
+        checked.into_iter().fold(interop, Result::and)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::{debian, process, project};
 
 /// Reported if Node is missing and must not be installed.
 pub const MISSING: Missing = Missing {
-    lanes: &["interop", "browser"],
+    lanes: &["interop", "browser", "sdk"],
     remedy: "apt-get install nodejs npm (Node 20 or later)",
 };
 
@@ -45,6 +45,14 @@ pub const INTEROP: Scripts = Scripts {
         "stellar.mjs",
         "webhooks.mjs",
     ],
+};
+
+/// The generators and checkers of the client libraries.
+pub const SDK: Scripts = Scripts {
+    directory: "sdk/tools",
+    home: "sdk/node",
+    cached: "sdk-node",
+    names: &[],
 };
 
 /// The third-party services that are benchmarked in comparison.

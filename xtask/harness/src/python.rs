@@ -10,7 +10,7 @@ use crate::{debian, process, project};
 
 /// Reported if Python is missing and must not be installed.
 pub const MISSING: Missing = Missing {
-    lanes: &["smtp", "identity", "interop", "browser", "api-fuzz"],
+    lanes: &["smtp", "identity", "interop", "browser", "api-fuzz", "sdk"],
     remedy: "apt-get install python3 python3-venv (3.10 or later)",
 };
 
@@ -20,6 +20,9 @@ const REQUIREMENTS: &[&str] = &[
     "crates/adapters/mail-smtp/tests/requirements.txt",
     "crates/domain/tests/it/phone_reference/requirements.txt",
 ];
+
+/// The generators and checkers of the client libraries.
+const SDK: &[&str] = &["sdk/tools/requirements.txt"];
 
 /// The third-party services of the benchmark.
 const PEERS: &[&str] = &["xtask/bench/peers/allauth/requirements.txt"];
@@ -38,6 +41,11 @@ impl Python {
     /// The environment of the third-party services.
     pub fn of_peers(install: bool) -> Result<Option<Self>, Failure> {
         Self::with(PEERS, install)
+    }
+
+    /// The environment of the generators and checkers of the client libraries.
+    pub fn of_sdk(install: bool) -> Result<Option<Self>, Failure> {
+        Self::with(SDK, install)
     }
 
     /// Creates an environment or reuses a complete one. Installs Python if it is missing and installing is allowed.

@@ -1,0 +1,87 @@
+"""SDK-5: the examples of the READMEs and docs/ are compiled, type-checked and run."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+from packed import ROOT, program, run
+from standardwebhooks import Webhook
+
+PAGES = {"typescript": ["sdk/typescript/README.md", "docs/client-libraries.md"], "python": ["sdk/python/README.md", "docs/client-libraries.md"]}
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+#: Calls of the receivers in the examples.
+ENDINGS = {
+    "sdk/typescript/README.md": """
+for (const [name, expected] of [["GOOD", 204], ["BAD", 400]] as const) {
+  const { body, headers } = JSON.parse(process.env[name]!) as { body: string; headers: Record<string, string> };
+  const response = await receive(new Request("http://example.com", { method: "POST", body, headers }));
+  if (response.status !== expected) throw new Error(`${name}: ${response.status}`);
+}
+""",
+    "sdk/python/README.md": """
+import json
+for name, expected in (("GOOD", 204), ("BAD", 400)):
+    given = json.loads(os.environ[name])
+    assert receive(given["body"].encode(), given["headers"]) == expected
+""",
+}
+
+
+def blocks(page, language):
+    text = (ROOT / page).read_text()
+    names = {"typescript": "ts|typescript", "python": "python"}[language]
+    found = re.findall(rf"^```(?:{names})\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert found, page
+    return "\n".join(found)
+
+
+def requests():
+    """A webhook request, and one that was changed on its way."""
+    event = {
+        "id": f"event_{1:027d}", "type": "user.created", "log": 1, "position": 1, "app_id": f"app_{1:027d}",
+        "environment": "test", "created_at": int(time.time()), "timestamp": "2027-01-15T08:00:00Z", "request_id": None,
+        "actor": {"type": "system", "id": None}, "data": {"user_id": f"user_{1:027d}", "via": "create"},
+    }
+    body, sent_at = json.dumps(event), int(time.time())
+    library = Webhook(SECRET)
+    from datetime import datetime, timezone
+
+    signature = library.sign("msg_1", datetime.fromtimestamp(sent_at, timezone.utc), body)
+    headers = {"webhook-id": "msg_1", "webhook-timestamp": str(sent_at), "webhook-signature": signature}
+    return {
+        "GOOD": json.dumps({"body": body, "headers": headers}),
+        "BAD": json.dumps({"body": body.replace("create", "import"), "headers": headers}),
+    }
+
+
+def check(clients, typescript, python):
+    server = clients.servers[0]
+    environment = os.environ | {
+        "APP_KEY": server["test"]["secret_key"],
+        "APP_URL": server["base_url"],
+        "APP_ID": server["app_id"],
+        "WEBHOOK_SECRET": SECRET,
+        "PYTHONPATH": str(python),
+        **requests(),
+    }
+    options = ["--strict", "--module", "nodenext", "--target", "es2022", "--types", "node", "--skipLibCheck"]
+    programs = []
+    for number, page in enumerate(PAGES["typescript"]):
+        file = typescript / f"example{number}.ts"
+        file.write_text(f"{blocks(page, 'typescript')}{ENDINGS.get(page, '')}\nexport {{}};\n")
+        run(program("tsc"), *options, file.name, cwd=typescript)
+        programs.append(["node", file.with_suffix(".js")])
+    files = []
+    for number, page in enumerate(PAGES["python"]):
+        file = python.parent / f"example{number}.py"
+        file.write_text(f"{blocks(page, 'python')}{ENDINGS.get(page, '')}")
+        files.append(file)
+        programs.append([sys.executable, file])
+    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", python.parent / "mypy", *files, env=environment)
+    for command in programs:
+        done = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    print(f"SDK-5: the examples of {', '.join(sorted({page for pages in PAGES.values() for page in pages}))} work")
