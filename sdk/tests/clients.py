@@ -12,7 +12,7 @@ NAMES = ("Vestry for TypeScript", "Vestry", "AsyncVestry")
 
 
 class Clients:
-    """The three clients. Each has a service of its own, so that equal calls have equal results."""
+    """The three clients. Each has a service of its own, so that equal calls have equal results. The last one is for examples."""
 
     def __init__(self, typescript, python, servers):
         script = typescript / "client.mjs"

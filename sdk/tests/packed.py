@@ -12,8 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 #: The npm packages of sdk/tools.
 NODE_MODULES = Path(os.environ["VESTRY_SDK_NODE"]) / "node_modules"
+#: TypeScript 7 compiles five times as fast as 5.9.
+FAST_TSC = NODE_MODULES / "typescript7/bin/tsc"
 TYPESCRIPT, PYTHON = ROOT / "sdk/typescript", ROOT / "sdk/python"
-#: Nothing else is in a package (SDK-22).
+#: SDK-22: nothing else is in a package.
 ALLOWED = ("dist/", "package.json", "README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE")
 
 
@@ -43,8 +45,8 @@ def typescript(home):
     """The project in which the npm package is installed."""
     linked(TYPESCRIPT)
     shutil.rmtree(TYPESCRIPT / "dist", ignore_errors=True)
-    # SDK-22: both compilers accept the sources; one of them builds.
-    run(program("tsc"), "-p", TYPESCRIPT)
+    # The other compiler checks the sources later.
+    run(FAST_TSC, "-p", TYPESCRIPT)
     run("npm", "pack", "--silent", "--pack-destination", home, cwd=TYPESCRIPT)
     (package,) = home.glob("vestry-node-*.tgz")
     # SDK-23

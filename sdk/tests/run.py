@@ -18,26 +18,35 @@ import signatures
 import tokens
 import tolerance
 from clients import Clients
-from packed import NODE_MODULES, PYTHON, ROOT, TYPESCRIPT, program, run
+from packed import FAST_TSC, PYTHON, ROOT, TYPESCRIPT, program, run
 
 lock = threading.Lock()
 
 
-def type_checks(project, home):
-    """The compilers and type checkers report nothing."""
-    newer = NODE_MODULES / "typescript7/bin/tsc"
-    options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--lib", "ES2023,DOM,DOM.Iterable"]
-    run(newer, "-p", TYPESCRIPT, "--noEmit")
-    # Users compile against the declarations.
-    sample = project / "types.ts"
-    sample.write_text('import { Vestry } from "@vestry/node";\nexport const client: Vestry | undefined = undefined;\n')
-    options += ["--module", "nodenext", "--target", "es2022", "--types", "node"]
-    for compiler in (newer, program("tsc")):
-        run(compiler, *options, sample.name, cwd=project)
-    sample.unlink()
-    cache = home / "mypy"
-    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, "src", cwd=PYTHON)
-    run(program("pyright"), "--pythonpath", sys.executable, "src", cwd=PYTHON)
+def compile_all(project):
+    """Compiles the samples and examples against the package's declarations."""
+    options = {
+        "strict": True,
+        "module": "nodenext",
+        "target": "es2022",
+        "lib": ["ES2023", "DOM", "DOM.Iterable"],
+        "types": ["node"],
+        "skipLibCheck": False,
+    }
+    (project / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "include": ["*.ts"]}))
+    run(FAST_TSC, "-p", project)
+
+
+def type_checks(typescript, python):
+    """Compilers and type checkers report nothing about the libraries, the samples and the examples."""
+    run(program("tsc"), "-p", TYPESCRIPT, "--noEmit")
+    run(program("tsc"), "-p", typescript, "--noEmit")
+    cache = python.parent / "mypy"
+    environment = os.environ | {"PYTHONPATH": str(python), "MYPYPATH": str(python)}
+    files = [*python.parent.glob("example*.py"), PYTHON / "sample/app.py"]
+    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, "-p", "vestry", env=environment)
+    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *files, env=environment)
+    run(program("pyright"), "--pythonpath", sys.executable, python / "vestry", env=environment)
     print("types: tsc 5.9 and 7, mypy --strict and pyright report nothing")
 
 
@@ -57,6 +66,9 @@ def main():
             python = pool.submit(packed.python, home)
             typescript, python = typescript.result(), python.result()
         clients = Clients(typescript, python, servers)
+        programs = examples.write(typescript, python)
+        samples.write(typescript)
+        compile_all(typescript)
 
         def behaviour():
             # The last one creates thousands of users.
@@ -64,13 +76,13 @@ def main():
                 timed(module.__name__, lambda module=module: module.check(clients))
 
         def documentation():
-            timed("examples", lambda: examples.check(clients, typescript, python))
+            timed("examples", lambda: examples.check(clients, programs, python))
             timed("samples", lambda: samples.check(clients, typescript, python))
 
         jobs = [
             behaviour,
             documentation,
-            lambda: timed("types", lambda: type_checks(typescript, home)),
+            lambda: timed("types", lambda: type_checks(typescript, python)),
         ]
         with ThreadPoolExecutor() as pool:
             for done in [pool.submit(job) for job in jobs]:

@@ -11,8 +11,9 @@ import threading
 import time
 
 import httpx
-from packed import ROOT, program, run
+from packed import PYTHON, TYPESCRIPT
 
+TYPESCRIPT_SAMPLE, PYTHON_SAMPLE = TYPESCRIPT / "sample/app.ts", PYTHON / "sample/app.py"
 #: Generous, because the machine may be busy.
 PATIENCE = 60
 
@@ -103,15 +104,15 @@ def visit(client, server):
     assert types.index("user.created") < types.index("session.created") < types.index("wallet.created"), types
 
 
+def write(typescript):
+    """Copies the sample into the project, where it is compiled."""
+    (typescript / "app.ts").write_text(TYPESCRIPT_SAMPLE.read_text())
+
+
 def check(clients, typescript, python):
-    sample = ROOT / "sdk/typescript/sample/app.ts"
-    for path in (sample, ROOT / "sdk/python/sample/app.py"):
+    for path in (TYPESCRIPT_SAMPLE, PYTHON_SAMPLE):
         assert len(path.read_text().splitlines()) <= 150, path
-    (typescript / "app.ts").write_text(sample.read_text())
-    options = ["--strict", "--module", "nodenext", "--target", "es2022", "--types", "node", "--skipLibCheck"]
-    run(program("tsc"), *options, "app.ts", cwd=typescript)
     environment = dict(os.environ)
-    use(["node", typescript / "app.js"], clients.servers[0], environment)
-    sample = [sys.executable, ROOT / "sdk/python/sample/app.py"]
-    use(sample, clients.servers[2], environment | {"PYTHONPATH": str(python)})
+    use(["node", typescript / "app.js"], clients.servers[-1], environment)
+    use([sys.executable, PYTHON_SAMPLE], clients.servers[-1], environment | {"PYTHONPATH": str(python)})
     print("SDK-20, SDK-21: both samples sign a person in, make a wallet, sign, and receive events")

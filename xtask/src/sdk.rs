@@ -121,8 +121,8 @@ pub(crate) fn test(tools: &Tools, binary: &Path) -> Result<(), Failure> {
     outcome
 }
 
-/// The clients that are compared.
-const CLIENTS: &[&str] = &["sdk-typescript", "sdk-python", "sdk-async"];
+/// The servers of the clients that are compared, and of the examples.
+const CLIENTS: &[&str] = &["sdk-typescript", "sdk-python", "sdk-async", "sdk-examples"];
 
 /// SDK-6: fails if a file in the repository differs from the generated one.
 pub(crate) fn check(tools: &Tools) -> Result<(), Failure> {
