@@ -473,6 +473,14 @@ def check_systemd(check, image, directory):
         file.write(text.replace("/usr/local/bin/vestry", image.binary))
     said = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], capture_output=True, text=True)
     check.that((said.returncode, said.stdout + said.stderr) == (0, ""), f"systemd-analyze: {said.stdout}{said.stderr}")
+    for name in ("vestry-backup.service", "vestry-backup.timer"):
+        with open(f"deploy/{name}", encoding="utf-8") as file:
+            other = file.read().replace("/usr/local/bin/vestry", image.binary)
+        with open(f"{directory}/{name}", "w", encoding="utf-8") as file:
+            file.write(other)
+    timer = f"{directory}/vestry-backup.timer"
+    said = subprocess.run(["systemd-analyze", "verify", "--man=no", timer], capture_output=True, text=True)
+    check.that((said.returncode, said.stdout + said.stderr) == (0, ""), f"systemd-analyze: {said.stdout}{said.stderr}")
     lines = re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE)
     settings = dict(lines)
     check.that((settings["LimitMEMLOCK"], settings["LimitCORE"]) == ("infinity", "0"), "keys leave memory neither for swap nor for a core file")

@@ -20,7 +20,7 @@ Check the files of a release and those of deploy/, with the binary of the tests.
   image        it runs under `crun` with a read-only root, no capabilities and 256 MB, and serves a user until SIGTERM
   compose      the command lines of Vestry in compose.yaml run, and both replicas serve one deployment
   kubernetes   kubernetes-validate accepts kubernetes.yaml; its command lines and variables start the binary
-  systemd      systemd-analyze accepts vestry.service; its command lines run with the credentials that it passes
+  systemd      systemd-analyze accepts the units; the command lines run with the credentials that it passes
   completions  bash, zsh and fish accept their scripts
 
 --binary PATH  check this binary instead of building one
