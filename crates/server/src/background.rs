@@ -1,6 +1,7 @@
 //! The background tasks of a process: message and webhook delivery, retention, event sequencing, audit checkpoints, and the counts of
 //! refused requests and of activity.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,13 +15,57 @@ use crate::config::Settings;
 /// Time limit for the last write of activity counts.
 const LAST_WRITE: Duration = Duration::from_secs(2);
 
+/// Time limit for the tasks that stop once no request runs.
+const LAST_TASKS: Duration = Duration::from_secs(4);
+
 /// The background tasks of this process.
 pub(crate) struct Background {
     service: Arc<Service>,
     runtime: Handle,
+    /// Deliveries, which can take long to end.
+    deliveries: Group,
+    /// Everything else, which serves requests until the last one has ended.
+    others: Group,
+}
+
+/// Tasks that stop together.
+struct Group {
     stop: watch::Sender<bool>,
     tasks: JoinSet<()>,
 }
+
+impl Group {
+    fn new() -> Self {
+        Self {
+            stop: watch::Sender::new(false),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Starts a task, which gets a future that completes when it is to stop.
+    fn start<F>(&mut self, runtime: &Handle, task: impl FnOnce(Stopped) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let stopped: Stopped = Box::pin(until(self.stop.subscribe()));
+        self.tasks.spawn_on(task(stopped), runtime);
+    }
+
+    /// Stops the tasks, waiting at most `at_most` for them to finish their current work.
+    async fn stop(self, at_most: Duration) {
+        // Sending fails if every task has ended already.
+        let _ended = self.stop.send(true);
+        if tokio::time::timeout(at_most, self.tasks.join_all())
+            .await
+            .is_err()
+        {
+            tracing::warn!("background task did not finish in time; aborted");
+        }
+    }
+}
+
+/// Completes when a task is to stop.
+type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// Optional tasks of a process, in addition to those that every process runs.
 #[derive(Debug, Clone, Copy)]
@@ -54,83 +99,88 @@ impl Duties {
 impl Background {
     /// Starts the tasks that every process runs and those of `duties`, on the service's runtime.
     pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, duties: Duties) -> Self {
-        let (stop, stopped) = watch::channel(false);
-        let mut tasks = JoinSet::new();
+        let (mut deliveries, mut others) = (Group::new(), Group::new());
+        let here = || Arc::clone(service);
         if duties.webhooks {
-            let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
-            tasks.spawn_on(async move { service.run_webhooks(stopped).await }, runtime);
-        }
-        if duties.messages {
-            let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
-            tasks.spawn_on(async move { service.run_outbox(stopped).await }, runtime);
-        }
-        if duties.checkpoints {
-            let (service, stopped) = (Arc::clone(service), until(stopped.clone()));
-            tasks.spawn_on(
-                async move { service.run_checkpoints(stopped).await },
+            let service = here();
+            deliveries.start(
                 runtime,
+                |stop| async move { service.run_webhooks(stop).await },
             );
         }
-        let (sweeper, sweeps) = (Arc::clone(service), until(stopped.clone()));
-        tasks.spawn_on(async move { sweeper.run_sweeper(sweeps).await }, runtime);
-        let (refused, counted) = (Arc::clone(service), until(stopped.clone()));
-        tasks.spawn_on(async move { refused.run_refusals(counted).await }, runtime);
-        let (outbox, counted) = (Arc::clone(service), until(stopped.clone()));
-        tasks.spawn_on(
-            async move { outbox.run_outbox_counts(counted).await },
+        if duties.messages {
+            let service = here();
+            deliveries.start(
+                runtime,
+                |stop| async move { service.run_outbox(stop).await },
+            );
+        }
+        if duties.checkpoints {
+            let service = here();
+            others.start(runtime, |stop| async move {
+                service.run_checkpoints(stop).await
+            });
+        }
+        let of = here();
+        others.start(runtime, |stop| async move { of.run_sweeper(stop).await });
+        let of = here();
+        others.start(runtime, |stop| async move { of.run_refusals(stop).await });
+        let of = here();
+        others.start(
             runtime,
+            |stop| async move { of.run_outbox_counts(stop).await },
         );
-        let (counting, counted) = (Arc::clone(service), until(stopped.clone()));
-        tasks.spawn_on(async move { counting.run_activity(counted).await }, runtime);
-        let (measuring, measured) = (Arc::clone(service), until(stopped.clone()));
-        tasks.spawn_on(
-            async move { measuring.run_measurements(measured).await },
+        let of = here();
+        others.start(runtime, |stop| async move { of.run_activity(stop).await });
+        let of = here();
+        others.start(
             runtime,
+            |stop| async move { of.run_measurements(stop).await },
         );
-        let (sequencer, sequences) = (Arc::clone(service), until(stopped));
-        tasks.spawn_on(
-            async move { sequencer.run_sequencer(sequences).await },
-            runtime,
-        );
+        let of = here();
+        others.start(runtime, |stop| async move { of.run_sequencer(stop).await });
         Self {
-            service: Arc::clone(service),
+            service: here(),
             runtime: runtime.clone(),
-            stop,
-            tasks,
+            deliveries,
+            others,
         }
     }
 
-    /// Stops the tasks, waiting at most `at_most` for them to finish their current work. A message interrupted here is sent again by
+    /// Stops deliveries, waiting at most `at_most` for them to finish their current work. A message interrupted here is sent again by
     /// another worker when its lease ends.
-    pub(crate) async fn stop(self, at_most: Duration) -> LastWrite {
+    pub(crate) async fn stop_deliveries(self, at_most: Duration) -> Rest {
         let Self {
             service,
             runtime,
-            stop,
-            tasks,
+            deliveries,
+            others,
         } = self;
-        // Sending fails if every task has ended already.
-        let _ended = stop.send(true);
-        if tokio::time::timeout(at_most, tasks.join_all())
-            .await
-            .is_err()
-        {
-            tracing::warn!("background task did not finish in time; aborted");
+        deliveries.stop(at_most).await;
+        Rest {
+            service,
+            runtime,
+            others,
         }
-        LastWrite { service, runtime }
     }
 }
 
-/// What is left once tasks and requests have ended.
-pub(crate) struct LastWrite {
+/// What is left once deliveries and requests have ended.
+pub(crate) struct Rest {
     service: Arc<Service>,
     runtime: Handle,
+    others: Group,
 }
 
-impl LastWrite {
-    /// Writes the activity that was counted until now.
+impl Rest {
+    /// Stops the other tasks, and writes the activity that was counted until now.
     pub(crate) async fn finish(self) {
-        let Self { service, runtime } = self;
+        let Self {
+            service,
+            runtime,
+            others,
+        } = self;
+        others.stop(LAST_TASKS).await;
         let last = runtime.spawn(async move { service.write_activity().await });
         if tokio::time::timeout(LAST_WRITE, last).await.is_err() {
             tracing::warn!("activity counts were not written in time; dropped");

@@ -121,7 +121,7 @@ impl Times {
 
 impl Edge {
     /// Serves until a stop signal, then shuts down: `/readyz` fails, the drain delay passes, no new connections are accepted, running
-    /// requests end while background tasks finish their current work. `ready` is called once requests are answered.
+    /// requests end while deliveries do, and the other background tasks finish their work. `ready` is called once requests are answered.
     ///
     /// The HTTP workers have their own runtimes; `runtime` is the service's.
     ///
@@ -170,12 +170,13 @@ impl Edge {
         tokio::time::sleep(drain).await;
         service.stop_waiting();
         // Both at once, so that the whole shutdown takes little longer than the slower one.
-        let ((), last) = tokio::join!(end(handle, shutdown), background.stop(shutdown));
+        let deliveries = background.stop_deliveries(shutdown);
+        let ((), rest) = tokio::join!(end(handle, shutdown), deliveries);
         server
             .await
             .context("HTTP server task failed")?
             .context("HTTP server failed")?;
-        last.finish().await;
+        rest.finish().await;
         tracing::info!("stopped");
         Ok(())
     }

@@ -55,8 +55,8 @@ pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Res
         service.draining();
         tracing::info!(signal, "stopping");
         tokio::spawn(stop.next_one_ends_the_process());
-        let last = background.stop(settings.http.shutdown_timeout).await;
-        last.finish().await;
+        let rest = background.stop_deliveries(settings.http.shutdown_timeout);
+        rest.await.finish().await;
         tracing::info!("stopped");
         Ok(())
     })
