@@ -45,7 +45,7 @@ def typescript(home):
     """The project in which the npm package is installed."""
     linked(TYPESCRIPT)
     shutil.rmtree(TYPESCRIPT / "dist", ignore_errors=True)
-    # The other compiler checks the sources later.
+    # The other compiler checks the declarations later.
     run(FAST_TSC, "-p", TYPESCRIPT)
     run("npm", "pack", "--silent", "--pack-destination", home, cwd=TYPESCRIPT)
     (package,) = home.glob("vestry-node-*.tgz")

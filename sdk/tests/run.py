@@ -18,7 +18,7 @@ import signatures
 import tokens
 import tolerance
 from clients import Clients
-from packed import FAST_TSC, PYTHON, ROOT, TYPESCRIPT, program, run
+from packed import FAST_TSC, PYTHON, TYPESCRIPT, program, run
 
 lock = threading.Lock()
 
@@ -39,13 +39,11 @@ def compile_all(project):
 
 def type_checks(typescript, python):
     """Compilers and type checkers report nothing about the libraries, the samples and the examples."""
-    run(program("tsc"), "-p", TYPESCRIPT, "--noEmit")
     run(program("tsc"), "-p", typescript, "--noEmit")
     cache = python.parent / "mypy"
     environment = os.environ | {"PYTHONPATH": str(python), "MYPYPATH": str(python)}
     files = [*python.parent.glob("example*.py"), PYTHON / "sample/app.py"]
-    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, "-p", "vestry", env=environment)
-    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, *files, env=environment)
+    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", cache, python / "vestry", *files, env=environment)
     run(program("pyright"), "--pythonpath", sys.executable, python / "vestry", env=environment)
     print("types: tsc 5.9 and 7, mypy --strict and pyright report nothing")
 
@@ -88,7 +86,7 @@ def main():
             for done in [pool.submit(job) for job in jobs]:
                 done.result()
     shutil.rmtree(TYPESCRIPT / "dist", ignore_errors=True)
-    print(f"client libraries in {ROOT.name}: 1 passed, 0 failed")
+    print("the client libraries work as packed")
 
 
 main()

@@ -147,23 +147,28 @@ pub(crate) fn check(tools: &Tools) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The names in the repository that are not generated any longer.
+/// The names in the repository that are no longer generated.
 fn missing_names(generated: &Generated) -> Result<Vec<String>, Failure> {
     let file = project::root().join(NAMES);
     if !file.exists() {
         return Ok(Vec::new());
     }
     let known = fs::read_to_string(&file).context(format!("cannot read {NAMES}"))?;
-    let names: BTreeSet<&str> = generated
-        .get(NAMES)
-        .into_iter()
-        .flat_map(|text| text.lines())
-        .collect();
-    let gone = known.lines().filter(|name| !names.contains(name));
-    Ok(gone.map(str::to_owned).collect())
+    let now = generated.get(NAMES).map_or("", String::as_str);
+    Ok(missing(&known, now))
+}
+
+/// The lines of the first text that are not in the second.
+fn missing(known: &str, now: &str) -> Vec<String> {
+    let now: BTreeSet<&str> = now.lines().collect();
+    let gone = known.lines().filter(|name| !now.contains(name));
+    gone.map(str::to_owned).collect()
 }
 
 fn listed(names: &[String]) -> String {
     let lines: Vec<String> = names.iter().map(|name| format!("- {name}")).collect();
     lines.join("\n")
 }
+
+#[cfg(test)]
+mod tests;
