@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 from pathlib import Path
 
 CALLS = json.loads((Path(__file__).resolve().parents[1] / "calls.json").read_text())
@@ -55,9 +56,11 @@ def normal(outcome, ids):
 
 
 def check(clients):
-    # Nothing listens on this port.
-    closed = {"closed": "http://127.0.0.1:9"}
-    all_outcomes = clients.each(lambda number: clients.run(number, CALLS, closed))
+    # Nothing listens on a port that is bound only.
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        closed = {"closed": f"http://127.0.0.1:{bound.getsockname()[1]}"}
+        all_outcomes = clients.each(lambda number: clients.run(number, CALLS, closed))
     steps = [step for step in CALLS for _ in range(step.get("repeat", 1))]
     numbered = [{} for _ in all_outcomes]
     wrong = []

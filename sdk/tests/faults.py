@@ -88,7 +88,7 @@ def check_client(clients, number):
 
     verify(SCRIPTS, 60, 8)
     # SDK-11: the timeout limits each attempt. A generous one, because the machine may be busy.
-    verify(HANGING, 5, 3)
+    verify(HANGING, 8, 3)
     # SDK-14: a redirect is not followed.
     if proxy.paths["/trap"]:
         wrong.append("a redirect was followed")
