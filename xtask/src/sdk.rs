@@ -116,7 +116,7 @@ pub(crate) fn test(tools: &Tools, binary: &Path) -> Result<(), Failure> {
         .env("VESTRY_SDK_SERVERS", Value::from(ready).to_string())
         .env("VESTRY_SDK_NODE", tools.node.home())
         .env("VESTRY_BINARY", binary);
-    let outcome = process::run(&mut script);
+    let outcome = process::run_beside_others(&mut script);
     servers.into_iter().try_for_each(DevServer::stop)?;
     outcome
 }
