@@ -1,6 +1,7 @@
 """SDK-2, SDK-11, SDK-12, SDK-13, SDK-14: calls through a proxy that loses, delays, truncates, redirects and refuses them."""
 
 import json
+import os
 from uuid import uuid4
 
 from proxy import Proxy
@@ -49,7 +50,8 @@ SCRIPTS = [
 #: Attempts that never end.
 HANGING = [("hang", "key", 2, "ok"), ("hang", "safe", 2, "ok"), ("hang", "never", 1, "ApiTimeoutError timeout")]
 #: Creates with scripts that end well, of each client. Both clients for Python repeat calls with the same code.
-CREATES, PARALLEL = (1000, 1000, 200), 100
+MANY = int(os.environ["VESTRY_SDK_CREATES"])
+CREATES, PARALLEL = (MANY, MANY, MANY // 5), 100
 
 
 def step(script, kind, run, email, timeout=60):

@@ -27,7 +27,8 @@ The generators are pinned in sdk/tools and installed once into the cache. Their 
 sdk/names.txt, are kept in the repository. A name that disappears breaks programs, so it has to be accepted.
 --accept       accept changed and removed names
 --check        write nothing, and fail if a file is out of date
---test         check that, and test the packed libraries against `vestry dev`, with the programs of sdk/tests
+--test         check that, and test the packed libraries against `vestry dev`, with the programs of sdk/tests. `cargo xtask ci`
+               does so too, with a fifth of the creates
 --no-install   do not install Python or Node with apt-get if missing";
 
 /// The public names of the libraries.
@@ -44,7 +45,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
         return Ok(());
     };
     match (is_test, is_check) {
-        (true, _) => test(&tools, &dev_server::build(Built::Alone)?),
+        (true, _) => test(&tools, &dev_server::build(Built::Alone)?, CREATES),
         (false, true) => check(&tools),
         (false, false) => write(&tools, accepts),
     }
@@ -99,8 +100,12 @@ fn write(tools: &Tools, accepts: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Users that each client creates through a faulty proxy (SDK-2), and fewer for every change.
+const CREATES: u32 = 1_000;
+pub(crate) const FEW_CREATES: u32 = 200;
+
 /// Checks the generated files and tests the packed libraries, each client against a server of its own.
-pub(crate) fn test(tools: &Tools, binary: &Path) -> Result<(), Failure> {
+pub(crate) fn test(tools: &Tools, binary: &Path, creates: u32) -> Result<(), Failure> {
     check(tools)?;
     let servers = CLIENTS
         .iter()
@@ -115,6 +120,7 @@ pub(crate) fn test(tools: &Tools, binary: &Path) -> Result<(), Failure> {
         .arg(project::root().join("sdk/tests/run.py"))
         .env("VESTRY_SDK_SERVERS", Value::from(ready).to_string())
         .env("VESTRY_SDK_NODE", tools.node.home())
+        .env("VESTRY_SDK_CREATES", creates.to_string())
         .env("VESTRY_BINARY", binary);
     let outcome = process::run_beside_others(&mut script);
     servers.into_iter().try_for_each(DevServer::stop)?;

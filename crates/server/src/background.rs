@@ -165,7 +165,7 @@ impl Background {
     }
 }
 
-/// What is left once deliveries and requests have ended.
+/// The tasks that remain once deliveries and requests have ended.
 pub(crate) struct Rest {
     service: Arc<Service>,
     runtime: Handle,

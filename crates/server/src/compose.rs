@@ -192,6 +192,14 @@ pub(crate) fn sms(
     }
 }
 
+/// The transports of live messages that are configured.
+pub(crate) fn transports(settings: &Settings) -> Result<Transports, Failure> {
+    Ok(Transports::new(
+        mailer(&settings.mail)?,
+        sms(&settings.sms, &settings.outbound)?,
+    ))
+}
+
 /// The sender of webhooks, to the internet or the allowed networks.
 fn webhooks(settings: &Settings) -> Result<Arc<dyn WebhookSender>, Failure> {
     let webhooks = HttpWebhooks::new(&vestry_webhook_http::Settings {

@@ -29,7 +29,6 @@ use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
 use crate::serve::web_settings;
 use crate::tls::Certificate;
-use crate::transports::Transports;
 use crate::{compose, end, logging, migrate, output, runtime, telemetry};
 use data_dir::DataDir;
 use demo::Demo;
@@ -241,7 +240,7 @@ async fn open(
         limiter,
         Destinations {
             sinks: compose::sinks(settings)?,
-            transports: Transports::of(settings)?,
+            transports: compose::transports(settings)?,
         },
         measured,
         base_url,

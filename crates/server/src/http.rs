@@ -120,7 +120,7 @@ impl Times {
 }
 
 impl Edge {
-    /// Serves until a stop signal, then shuts down: `/readyz` fails, the drain delay passes, no new connections are accepted, running
+    /// Serves until a stop signal, then shuts down: `/readyz` fails, and the drain delay passes. No new connections are accepted, running
     /// requests end while deliveries do, and the other background tasks finish their work. `ready` is called once requests are answered.
     ///
     /// The HTTP workers have their own runtimes; `runtime` is the service's.

@@ -11,7 +11,7 @@ use crate::config::{Settings, Texts};
 use crate::failure::Failure;
 use crate::tls::{Certificate, Prepared};
 use crate::transports::Transports;
-use crate::{logging, signals};
+use crate::{compose, logging, signals};
 
 /// The parts of a process whose settings can be reloaded.
 pub(crate) struct Reload {
@@ -94,7 +94,7 @@ impl Reload {
             (Some(_), Some(files)) => Some(Certificate::prepare(files)?),
             _ => None,
         };
-        let transports = Transports::of(&settings)?;
+        let transports = compose::transports(&settings)?;
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = known.texts.changed(&texts);
         let is_live = |name: &&str| match *name {

@@ -16,7 +16,6 @@ use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
 use crate::reload::Reload;
 use crate::tls::Certificate;
-use crate::transports::Transports;
 use crate::{compose, end, logging, migrate, runtime, telemetry};
 
 pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Result<(), Failure> {
@@ -41,7 +40,7 @@ pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Res
     let measured = telemetry::meter();
     warn_of_plain_http(http, &base_url);
     warn_of_unknown_clients(settings);
-    let transports = Transports::of(settings)?;
+    let transports = compose::transports(settings)?;
     let runtime = runtime()?;
     logging::report_dropped(runtime.handle());
     let service = runtime.block_on(async {

@@ -8,10 +8,6 @@ use vestry_ports::mailer::{Mailer, SendError};
 use vestry_ports::port;
 use vestry_ports::sms::{SmsError, SmsSender};
 
-use crate::compose;
-use crate::config::Settings;
-use crate::failure::Failure;
-
 /// The transports of a process; `None` for one that is not configured.
 #[derive(Clone)]
 pub(crate) struct Transports {
@@ -19,7 +15,7 @@ pub(crate) struct Transports {
     sms: Option<Arc<Replaceable<dyn SmsSender>>>,
 }
 
-/// A transport that can be replaced. What is being sent ends on the old one.
+/// A transport that can be replaced. A message on its way ends on the old one.
 struct Replaceable<T: ?Sized>(RwLock<Arc<T>>);
 
 impl<T: ?Sized> Replaceable<T> {
@@ -37,12 +33,12 @@ impl<T: ?Sized> Replaceable<T> {
 }
 
 impl Transports {
-    /// Sets up what is configured.
-    pub(crate) fn of(settings: &Settings) -> Result<Self, Failure> {
-        Ok(Self {
-            mail: compose::mailer(&settings.mail)?.map(Replaceable::new),
-            sms: compose::sms(&settings.sms, &settings.outbound)?.map(Replaceable::new),
-        })
+    /// Makes these transports replaceable.
+    pub(crate) fn new(mail: Option<Arc<dyn Mailer>>, sms: Option<Arc<dyn SmsSender>>) -> Self {
+        Self {
+            mail: mail.map(Replaceable::new),
+            sms: sms.map(Replaceable::new),
+        }
     }
 
     pub(crate) fn mailer(&self) -> Option<Arc<dyn Mailer>> {

@@ -12,7 +12,6 @@ use crate::config::{Settings, Texts};
 use crate::failure::Failure;
 use crate::reload::Reload;
 use crate::signals::StopSignals;
-use crate::transports::Transports;
 use crate::{compose, logging, telemetry, with_runtime};
 
 pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Result<(), Failure> {
@@ -21,7 +20,7 @@ pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Res
         let scrapes = telemetry::bind(&settings.telemetry)?;
         let measured = telemetry::meter();
         logging::report_dropped(&runtime);
-        let transports = Transports::of(settings)?;
+        let transports = compose::transports(settings)?;
         let store = compose::store(&settings.database).await?;
         store.measured_by(measured.clone());
         // A worker answers no requests, so it has nothing to rate-limit and issues no tokens.

@@ -68,7 +68,7 @@ const RENEW_LOCK: &str = "UPDATE migration_lock \
 /// Another process has taken the lock, because this one did not renew it.
 #[derive(Debug)]
 struct LostLock {
-    /// What was finished last.
+    /// The step that was finished last.
     after: Option<String>,
     /// The command to run.
     again: &'static str,

@@ -14,7 +14,6 @@ use crate::compose::Destinations;
 use crate::config::{BaseUrl, MailSettings, Settings, SmsSettings};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::transports::Transports;
 use crate::{compose, dev, logging, with_runtime};
 
 /// The settings of an installation. Its database is opened on demand.
@@ -74,7 +73,7 @@ impl Installation {
             limiter,
             Destinations {
                 sinks,
-                transports: Transports::of(&self.settings)?,
+                transports: compose::transports(&self.settings)?,
             },
             Arc::new(NoMeter),
             self.base_url.as_ref(),

@@ -121,7 +121,7 @@ impl Entries {
         }
     }
 
-    /// Leaves out what is set in the environment, which cannot change while the process runs.
+    /// Leaves out settings in the environment, which cannot change while the process runs.
     pub(super) fn without_variables(mut self) -> Self {
         self.0
             .retain(|_, entry| !matches!(entry.origin, Origin::Variable(_)));
