@@ -17,7 +17,10 @@ pub async fn migrated(path: &Path) {
         let template = directory.path().join("template.db");
         let (scratch, kept) = (directory.path().join("scratch"), template.clone());
         let copied = dump(&settings, &scratch, move |_contents, data| {
-            std::io::copy(data, &mut std::fs::File::create_new(kept)?)
+            // Copies of it have its permissions.
+            let mut options = std::fs::OpenOptions::new();
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            std::io::copy(data, &mut options.write(true).create_new(true).open(kept)?)
         });
         copied.await.unwrap();
         (directory, template)

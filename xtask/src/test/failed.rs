@@ -1,6 +1,6 @@
 //! The failed tests of a run of `cargo test`, told once more at its end: their own place is thousands of lines above it.
 
-use std::io::{BufRead, BufReader, Write as _};
+use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
 use crate::failure::{Context as _, Failure};
@@ -10,13 +10,16 @@ const MAX_LINES: usize = 30;
 
 /// Runs `cargo test` with its output shown. The failure names each failed test, with the beginning of its panic.
 pub(super) fn run(command: &mut Command) -> Result<(), Failure> {
+    run_showing(command, &mut std::io::stdout())
+}
+
+fn run_showing(command: &mut Command, shown: &mut dyn Write) -> Result<(), Failure> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .context("cannot start `cargo test`")?;
     let mut failed = Failed::default();
     if let Some(stdout) = child.stdout.take() {
-        let mut shown = std::io::stdout().lock();
         for line in BufReader::new(stdout).split(b'\n') {
             let line = line.context("cannot read the output of `cargo test`")?;
             let line = String::from_utf8_lossy(&line);
@@ -61,7 +64,7 @@ impl Failed {
             return;
         }
         // A list of names follows the output of the last one.
-        self.is_open &= line != "failures:";
+        self.is_open &= !matches!(line, "failures:" | "stack backtrace:");
         let (true, Some(test)) = (self.is_open, self.tests.last_mut()) else {
             return;
         };

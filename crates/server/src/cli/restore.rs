@@ -136,7 +136,9 @@ impl Verified {
         let path = self.file.clone();
         let loaded = vestry_store_sql::load(&store, move |into| {
             let (_, mut reader) = Reader::begin(File::open(path)?).map_err(io::Error::other)?;
-            io::copy(&mut reader, into).map(drop)
+            io::copy(&mut reader, into)?;
+            // The file may have changed since it was verified.
+            reader.end().map(drop).map_err(io::Error::other)
         });
         loaded.await.map_err(failed)?;
         tracing::info!("data loaded");

@@ -14,7 +14,8 @@ seed 7
 
 thread 'first' panicked at a.rs:1:2:
 left is not right
---- process 12 output:
+stack backtrace:
+   0: somewhere
 ---- third stdout ----
 thread 'third' panicked at b.rs:3:4:
 nothing came
@@ -36,7 +37,6 @@ fn each_failed_test_is_told_with_its_panic() {
 failed: first
 thread 'first' panicked at a.rs:1:2:
 left is not right
---- process 12 output:
 
 failed: third
 thread 'third' panicked at b.rs:3:4:
@@ -65,9 +65,11 @@ fn a_failed_command_is_a_failure_with_its_tests() {
     let script = r#"printf "%s" "$OUTPUT"; exit 101"#;
     let mut command = Command::new("sh");
     command.args(["-c", script]).env("OUTPUT", OUTPUT);
-    let Err(Failure::Failed(message)) = run(&mut command) else {
+    let mut shown = Vec::new();
+    let Err(Failure::Failed(message)) = run_showing(&mut command, &mut shown) else {
         panic!("it succeeded");
     };
     assert!(message.contains("failed: third"), "{message}");
-    assert!(run(Command::new("true").arg("-")).is_ok());
+    assert_eq!(String::from_utf8(shown).unwrap(), OUTPUT);
+    assert!(run_showing(Command::new("true").arg("-"), &mut Vec::new()).is_ok());
 }
