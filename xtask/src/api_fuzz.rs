@@ -27,7 +27,7 @@ type or body that the description does not allow; any finding fails the command.
 pub(crate) const SEED: u64 = 20_261_121;
 
 /// The number of random requests. Requests with edge values depend on the number of fields.
-const RANDOM_REQUESTS: usize = 1_200;
+const RANDOM_REQUESTS: usize = 750;
 
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 
@@ -102,7 +102,7 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64, sent: Sent) -> Re
             .args(["--seed", &seed.to_string()])
             .args([
                 "--max-examples",
-                &(RANDOM_REQUESTS / operations.max(1)).max(10).to_string(),
+                &(RANDOM_REQUESTS / operations.max(1)).max(6).to_string(),
             ])
             .args(["--report", "json", "--report-json-path"])
             .arg(&report),

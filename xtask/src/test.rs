@@ -130,7 +130,7 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
             None => Ok(()),
         });
         let interop = match &node {
-            Some(node) => interop::check(python, node, &binary, interop::A_SIXTH),
+            Some(node) => interop::check(python, node, &binary, interop::A_TENTH),
             None => node::MISSING.announce(),
         };
         let panicked = |_| Err(Failure::new("a check from outside panicked"));
