@@ -31,7 +31,7 @@ Starts `vestry dev` on a free port with an empty data directory and runs the scr
   webhooks      standardwebhooks from PyPI and npm verifies our requests, and the code in docs/webhooks.md those it signs
   checkpoints   the code in docs/audit.md, using cryptography, and PyNaCl verify checkpoints of the audit log
 Each prints its cases, mismatches, seed and library versions; any mismatch fails. `cargo xtask ci` runs the same scripts with
-a tenth of the random cases of each chain.
+a tenth of the random cases of each chain, and of the suite of ethers.
 --no-install   do not install Python or Node with apt-get if missing";
 
 /// The scripts in the order in which they start: slowest first.
