@@ -15,7 +15,7 @@ use crate::{process, project};
 pub(crate) const ABOUT: &str = "\
 Send the API requests that its description allows, and requests that it forbids.
 
-schemathesis generates about 2,000 requests from /openapi.json (examples, edge values, random values and call sequences) and
+schemathesis generates thousands of requests from /openapi.json (examples, edge values, random values and call sequences) and
 sends them with the test key to a `vestry dev` without a request limit. A finding is a 5xx response, or a status, content
 type or body that the description does not allow; any finding fails the command.
 

@@ -9,11 +9,10 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use url::Url;
-use vestry_domain::audit::control::{ControlAction, ControlFilter};
+use vestry_app::platform::last_backup;
+use vestry_domain::rfc3339;
 use vestry_domain::timestamp::Seconds;
-use vestry_domain::{World, rfc3339};
 use vestry_ports::clock::Clock;
-use vestry_ports::store::Store;
 use vestry_ports::vault::{KeyVault, VaultError};
 use vestry_store_sql::{Distribution, Pooler, SchemaState, SqlStore};
 
@@ -192,18 +191,10 @@ async fn database(settings: &DatabaseSettings) -> (Vec<Finding>, Option<Seconds>
 
 /// Whether there is a recent backup; `None` if the log cannot be read.
 async fn backups(store: &SqlStore) -> Option<Finding> {
-    let filter = ControlFilter {
-        actions: vec![ControlAction::DatabaseBackup],
-        ..ControlFilter::default()
-    };
-    let mut read = store.read().await.ok()?;
-    let log = read.control_log();
-    let last = log.page(&World::DEPLOYMENT, &filter, None, 1).await.ok()?;
-    let Some(last) = last.first() else {
+    let Some(at) = last_backup(store).await.ok()? else {
         let missing = "no backup is recorded; schedule vestry backup".to_owned();
         return Some(Finding::new("recovery", Severity::Warning, missing));
     };
-    let at = last.event.at;
     let hours = (SystemClock.machine() - at).0 / 3_600;
     Some(match hours > MAX_BACKUP_HOURS {
         true => Finding::new(

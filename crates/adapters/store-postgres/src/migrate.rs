@@ -88,6 +88,7 @@ impl fmt::Display for LostLock {
 impl Error for LostLock {}
 
 /// How far a command is.
+#[derive(Clone)]
 struct Reached {
     command: &'static str,
     steps: Arc<Mutex<Steps>>,
@@ -122,15 +123,6 @@ impl Reached {
         LostLock {
             after: self.steps().done.clone(),
             again: self.command,
-        }
-    }
-}
-
-impl Clone for Reached {
-    fn clone(&self) -> Self {
-        Self {
-            command: self.command,
-            steps: Arc::clone(&self.steps),
         }
     }
 }

@@ -27,5 +27,5 @@ pub use keys::NewApiKey;
 pub use provider_check::ProviderCheck;
 pub use providers::{ListedConnection, NewConnection};
 pub use readiness::Readiness;
-pub use recovery::{Recovered, TakenBackup};
+pub use recovery::{Recovered, TakenBackup, last_backup};
 pub use vestry_ports::store::RedirectUrl;

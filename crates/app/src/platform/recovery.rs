@@ -5,7 +5,7 @@ use vestry_domain::audit::control::{ControlAction, ControlFilter, Detail, Subjec
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::extent::Extent;
 use vestry_domain::{Invalid, Timestamp, World, totp};
-use vestry_ports::store::EndedByRecovery;
+use vestry_ports::store::{EndedByRecovery, Store, StoreResult};
 
 use crate::kernel::fault::retried;
 use crate::{Fault, Principal, Refusal, Service};
@@ -33,6 +33,21 @@ pub struct Recovered {
     pub event_logs: u64,
 }
 
+/// Returns when the newest recorded backup was completed.
+///
+/// # Errors
+/// [`StoreError`](vestry_ports::store::StoreError).
+pub async fn last_backup(store: &dyn Store) -> StoreResult<Option<Timestamp>> {
+    let filter = ControlFilter {
+        actions: vec![ControlAction::DatabaseBackup],
+        ..ControlFilter::default()
+    };
+    let mut read = store.read().await?;
+    let log = read.control_log();
+    let page = log.page(&World::DEPLOYMENT, &filter, None, 1).await?;
+    Ok(page.first().map(|entry| entry.event.at))
+}
+
 impl Service {
     /// Records a complete backup in the audit log.
     ///
@@ -54,19 +69,12 @@ impl Service {
         Ok(self.record_for_deployment(event).await?)
     }
 
-    /// Returns when the newest recorded backup was completed.
+    /// See [`last_backup`].
     ///
     /// # Errors
     /// See [`Fault`].
     pub async fn last_backup(&self) -> Result<Option<Timestamp>, Fault> {
-        let filter = ControlFilter {
-            actions: vec![ControlAction::DatabaseBackup],
-            ..ControlFilter::default()
-        };
-        let mut read = self.ports.store.read().await?;
-        let log = read.control_log();
-        let page = log.page(&World::DEPLOYMENT, &filter, None, 1).await?;
-        Ok(page.first().map(|entry| entry.event.at))
+        Ok(last_backup(&*self.ports.store).await?)
     }
 
     /// Ends everything that lives for a short time, in all Apps, and restarts the event logs.
