@@ -11,6 +11,7 @@ pub mod identity;
 pub mod kernel;
 pub mod operators;
 pub mod platform;
+pub mod recovery;
 pub mod wallets;
 
 pub use identity::SignInBinding;

@@ -21,6 +21,7 @@ pub mod extent;
 pub mod idempotency;
 pub mod ids;
 pub mod invalid;
+pub mod journal;
 pub mod key_transfer;
 pub mod limits;
 pub mod link;

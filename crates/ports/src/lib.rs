@@ -15,6 +15,7 @@ pub mod clock;
 pub mod custody;
 pub mod entropy;
 pub mod identity_providers;
+pub mod journal;
 pub mod limiter;
 pub mod mailer;
 pub mod meter;

@@ -82,6 +82,8 @@ pub enum Gauge {
     CertificateExpiry,
     /// When the last recorded backup was completed, in Unix seconds.
     BackupSucceeded,
+    /// Changes that wait for the journal.
+    JournalWaiting,
 }
 
 /// Measures this process. It never fails and never waits.

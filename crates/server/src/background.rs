@@ -51,6 +51,30 @@ impl Group {
         self.tasks.spawn_on(task(stopped), runtime);
     }
 
+    /// Starts a task once the database may be used.
+    fn start_when_open<F>(
+        &mut self,
+        runtime: &Handle,
+        service: &Arc<Service>,
+        task: impl FnOnce(Arc<Service>, Stopped) -> F,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let waits = Arc::clone(service);
+        let gives_up = until(self.stop.subscribe());
+        let task = task(Arc::clone(service), Box::pin(until(self.stop.subscribe())));
+        self.tasks.spawn_on(
+            async move {
+                tokio::select! {
+                    biased;
+                    () = waits.until_open() => task.await,
+                    () = gives_up => {}
+                }
+            },
+            runtime,
+        );
+    }
+
     /// Stops the tasks, waiting at most `at_most` for them to finish their current work.
     async fn stop(self, at_most: Duration) {
         // Sending fails if every task has ended already.
@@ -100,47 +124,46 @@ impl Background {
     /// Starts the tasks that every process runs and those of `duties`, on the service's runtime.
     pub(crate) fn start(service: &Arc<Service>, runtime: &Handle, duties: Duties) -> Self {
         let (mut deliveries, mut others) = (Group::new(), Group::new());
-        let here = || Arc::clone(service);
-        if duties.webhooks {
-            let service = here();
-            deliveries.start(
-                runtime,
-                |stop| async move { service.run_webhooks(stop).await },
-            );
-        }
-        if duties.messages {
-            let service = here();
-            deliveries.start(
-                runtime,
-                |stop| async move { service.run_outbox(stop).await },
-            );
-        }
-        if duties.checkpoints {
-            let service = here();
-            others.start(runtime, |stop| async move {
-                service.run_checkpoints(stop).await
-            });
-        }
-        let of = here();
-        others.start(runtime, |stop| async move { of.run_sweeper(stop).await });
-        let of = here();
-        others.start(runtime, |stop| async move { of.run_refusals(stop).await });
-        let of = here();
-        others.start(
-            runtime,
-            |stop| async move { of.run_outbox_counts(stop).await },
-        );
-        let of = here();
-        others.start(runtime, |stop| async move { of.run_activity(stop).await });
-        let of = here();
+        service.await_epoch();
+        let of = Arc::clone(service);
+        others.start(runtime, |stop| async move { of.run_epoch(stop).await });
+        let of = Arc::clone(service);
         others.start(
             runtime,
             |stop| async move { of.run_measurements(stop).await },
         );
-        let of = here();
-        others.start(runtime, |stop| async move { of.run_sequencer(stop).await });
+        if duties.webhooks {
+            deliveries.start_when_open(runtime, service, |of, stop| async move {
+                of.run_webhooks(stop).await
+            });
+        }
+        if duties.messages {
+            deliveries.start_when_open(runtime, service, |of, stop| async move {
+                of.run_outbox(stop).await
+            });
+        }
+        if duties.checkpoints {
+            others.start_when_open(runtime, service, |of, stop| async move {
+                of.run_checkpoints(stop).await
+            });
+        }
+        others.start_when_open(runtime, service, |of, stop| async move {
+            of.run_sweeper(stop).await
+        });
+        others.start_when_open(runtime, service, |of, stop| async move {
+            of.run_refusals(stop).await
+        });
+        others.start_when_open(runtime, service, |of, stop| async move {
+            of.run_outbox_counts(stop).await
+        });
+        others.start_when_open(runtime, service, |of, stop| async move {
+            of.run_activity(stop).await
+        });
+        others.start_when_open(runtime, service, |of, stop| async move {
+            of.run_sequencer(stop).await
+        });
         Self {
-            service: here(),
+            service: Arc::clone(service),
             runtime: runtime.clone(),
             deliveries,
             others,
@@ -181,6 +204,11 @@ impl Rest {
             others,
         } = self;
         others.stop(LAST_TASKS).await;
+        let here = Arc::clone(&service);
+        let settled = runtime.spawn(async move { here.settle_changes().await });
+        if !settled.await.unwrap_or(false) {
+            tracing::warn!("changes are not in the journal; a restore would lose them");
+        }
         let last = runtime.spawn(async move { service.write_activity().await });
         if tokio::time::timeout(LAST_WRITE, last).await.is_err() {
             tracing::warn!("activity counts were not written in time; dropped");

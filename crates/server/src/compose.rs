@@ -7,7 +7,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use vestry_app::{Ports, Service};
 use vestry_breached_passwords::BreachedFile;
-use vestry_checkpoint_sinks::{FileSink, HttpSink, LogSink};
+use vestry_checkpoint_sinks::{FileJournal, FileSink, HttpSink, LogSink};
 use vestry_custody::Custody;
 use vestry_domain::Secret;
 use vestry_idp_oauth::OauthProviders;
@@ -20,6 +20,7 @@ use vestry_ports::clock::Clock;
 use vestry_ports::custody::{CheckpointSigner, Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
+use vestry_ports::journal::EpochStore;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::meter::Meter;
@@ -243,6 +244,15 @@ pub(crate) fn sinks_of_commands(
     Ok(sinks)
 }
 
+/// The store of the epoch and the journal, if there is one.
+pub(crate) fn epoch_store(settings: &Settings) -> Option<EpochStore> {
+    let directory = settings.audit.epoch_store.as_deref()?;
+    Some(EpochStore {
+        sink: Arc::new(FileSink::new(directory)),
+        journal: Arc::new(FileJournal::new(directory)),
+    })
+}
+
 /// The rate limiter of requests.
 pub(crate) async fn limiter(
     settings: &LimitSettings,
@@ -305,6 +315,7 @@ pub(crate) fn service(
         sealer,
         checkpoint_signer,
         sinks,
+        epoch_store: epoch_store(settings),
         passkeys: Arc::new(Webauthn),
         signatures,
         providers: Some(providers(&settings.outbound)?),

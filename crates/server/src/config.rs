@@ -232,6 +232,8 @@ pub(crate) struct AuditSettings {
     pub(crate) checkpoint_every: Duration,
     /// The maximum age of the newest stored checkpoint while wallet keys are in use.
     pub(crate) require_anchor: Option<Seconds>,
+    /// `epoch.store`: the directory of one of the sinks, which is read back and has the journal.
+    pub(crate) epoch_store: Option<PathBuf>,
 }
 
 /// An external store of checkpoints.
@@ -309,11 +311,34 @@ impl AuditSettings {
                 minutes.try_into().unwrap_or(i64::MAX),
             )),
         };
+        let epoch_store = epoch_store(entries, &sinks)?;
         Ok(Self {
             sinks,
             checkpoint_every,
             require_anchor,
+            epoch_store,
         })
+    }
+}
+
+/// `epoch.store`
+fn epoch_store(entries: &Entries, sinks: &[AuditSink]) -> Result<Option<PathBuf>, Failure> {
+    let named = entries.required_text("epoch.store")?;
+    if named == "none" {
+        return Ok(None);
+    }
+    let directory = named.strip_prefix("file:").map(Path::new);
+    let is_sink = |directory: &&Path| {
+        sinks
+            .iter()
+            .any(|sink| matches!(sink, AuditSink::File(of) if of == *directory))
+    };
+    match directory.filter(is_sink) {
+        Some(directory) => Ok(Some(directory.to_owned())),
+        None => {
+            let why = "must be \"none\" or a file: entry of audit.sinks";
+            Err(entries.refuse("epoch.store", why))
+        }
     }
 }
 

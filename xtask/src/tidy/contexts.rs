@@ -22,6 +22,18 @@ const CONTEXTS: &[(&str, &[&str])] = &[
         "operators",
         &["kernel", "identity", "platform", "audit", "delivery"],
     ),
+    (
+        "recovery",
+        &[
+            "kernel",
+            "identity",
+            "wallets",
+            "audit",
+            "delivery",
+            "platform",
+            "operators",
+        ],
+    ),
     // The outermost layer: it checks again what permitted the first call.
     ("idempotency", &["kernel", "identity", "wallets"]),
 ];

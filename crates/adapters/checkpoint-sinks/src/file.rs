@@ -64,7 +64,7 @@ impl CheckpointSink for FileSink {
 }
 
 /// Runs blocking file operations. Once started they run to completion, even if the caller stops waiting.
-async fn off_the_runtime<T: Send + 'static>(
+pub(crate) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> Result<T, SinkError> {
     match tokio::task::spawn_blocking(work).await {

@@ -5,6 +5,7 @@
 //! - **[`HttpSink`]** (`http:URL`): a POST of each note to a URL that the operator chose. It passes the same network guard as webhooks:
 //!   `https` to public addresses and to networks that the operator allows, `http` only to those networks.
 //! - **[`LogSink`]** (`log`): a log line for each note.
+//! - **[`FileJournal`]** (`epoch.store`): the lines of the journal, in files beside the notes of a `FileSink`.
 //! - **[`notes_at`]** reads the notes of these sinks, or copies of them, for `vestry audit verify --against`; **[`notes_from`]** fetches
 //!   them from a receiver.
 //!
@@ -17,6 +18,7 @@ mod fetched;
 mod file;
 mod found;
 mod http;
+mod journal;
 mod log;
 mod settings;
 
@@ -25,5 +27,6 @@ pub use fetched::{NotFetched, notes_from};
 pub use file::FileSink;
 pub use found::notes_at;
 pub use http::{HttpSink, NotSetUp};
+pub use journal::FileJournal;
 pub use log::{LOG_TARGET, LogSink};
 pub use settings::Settings;

@@ -11,6 +11,7 @@ use tokio::runtime::Handle;
 use vestry_domain::World;
 use vestry_domain::activity::Measure;
 use vestry_domain::event::NewEvent;
+use vestry_domain::journal::Change;
 use vestry_domain::metric::{TransactionKind, TransactionOutcome};
 use vestry_ports::port;
 use vestry_ports::store::{CommitEffect, CommitHook, StoreResult, Tx};
@@ -75,7 +76,7 @@ pub(crate) struct Unit {
     emitted: Vec<NewEvent>,
     /// Effects to report after the commit.
     effects: BTreeSet<CommitEffect>,
-    /// Facts to report after the commit, each of them.
+    /// Facts and changes to report after the commit, each of them.
     counted: Vec<CommitEffect>,
 }
 
@@ -143,6 +144,9 @@ impl Unit {
         self.emitted.extend_from_slice(events);
         let effects = events.iter().map(|event| CommitEffect::Events(event.world));
         self.effects.extend(effects);
+        let changes = events.iter().filter_map(Change::of);
+        let changes = changes.map(|change| CommitEffect::Changed(Box::new(change)));
+        self.counted.extend(changes);
         Ok(())
     }
 

@@ -70,6 +70,7 @@ pub struct Telemetry {
     ready: Gauges<0>,
     certificate: Gauges<0>,
     backup: Gauges<0>,
+    journal_waiting: Gauges<0>,
 }
 
 impl Telemetry {
@@ -240,6 +241,10 @@ impl Telemetry {
                     "When the last recorded backup was completed, in Unix seconds",
                 ),
             ),
+            journal_waiting: gauges(
+                of_vestry,
+                ("journal_waiting", "Changes that wait for the journal"),
+            ),
             registry,
         }
     }
@@ -335,6 +340,7 @@ impl Meter for Telemetry {
             G::Ready => set(&self.ready.get_or_create(&[])),
             G::CertificateExpiry => set(&self.certificate.get_or_create(&[])),
             G::BackupSucceeded => set(&self.backup.get_or_create(&[])),
+            G::JournalWaiting => set(&self.journal_waiting.get_or_create(&[])),
         }
     }
 

@@ -299,21 +299,49 @@ impl Service {
             return Ok(None);
         }
         // Recompute on each retry: another process may have stored a checkpoint under this number.
-        retried(|| self.try_checkpoint()).await
+        retried(|| self.try_checkpoint(None)).await
     }
 
-    async fn try_checkpoint(&self) -> Result<Option<MadeCheckpoint>, Fault> {
+    /// Creates a checkpoint of everything, the first of an epoch, with a number above this one.
+    pub(super) async fn make_checkpoint_of(
+        &self,
+        above: i64,
+        epoch: i64,
+    ) -> Result<Option<MadeCheckpoint>, Fault> {
+        retried(|| {
+            self.checkpoints.forget();
+            self.try_checkpoint(Some((above, epoch)))
+        })
+        .await
+    }
+
+    async fn try_checkpoint(
+        &self,
+        raised: Option<(i64, i64)>,
+    ) -> Result<Option<MadeCheckpoint>, Fault> {
         let before = self.newest_checkpoint().await?;
         let newest = before.as_ref().map_or(0, |before| before.number);
         // Sinks never replace a checkpoint, so do not reuse a number that one of them has.
-        let reached = self.furthest_sink(newest).await?;
+        let reached = match raised {
+            Some((above, _)) => above,
+            None => self.furthest_sink(newest).await?,
+        };
         let before = match before {
             Some(before) => self.stated_by(&before).await?,
             None => None,
         };
-        let lines = self.checkpoints.due(newest, self.ends().await?);
-        if lines.is_empty() {
+        let due = self.checkpoints.due(newest, self.ends().await?);
+        if due.is_empty() {
             return Ok(None);
+        }
+        let epoch = match (raised, &before) {
+            (Some((_, epoch)), _) => epoch,
+            (None, Some((_, before))) => before.epoch(),
+            (None, None) => 1,
+        };
+        let mut lines = due;
+        if epoch > 1 {
+            lines.push(Line::Epoch(epoch));
         }
         let checkpoint = Checkpoint {
             deployment: self.deployment()?.to_owned(),

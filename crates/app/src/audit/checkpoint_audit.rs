@@ -88,14 +88,19 @@ impl CheckpointClaims {
         claims
     }
 
-    /// Reports missing and duplicate numbers, and hashes that do not match the previous checkpoint.
+    /// Reports missing and duplicate numbers, and hashes that do not match the previous checkpoint. The first checkpoint of an epoch follows
+    /// one that the recovered database still had.
     fn link(&mut self, by_number: &BTreeMap<i64, Vec<(String, Checkpoint)>>) {
         let mut before: Option<(i64, Vec<[u8; 32]>)> = None;
+        let mut epoch = 0;
         for (number, same) in by_number {
             if same.len() > 1 {
                 self.blame(*number, FindingKind::GivenTwice);
             }
-            if let Some((last, hashes)) = &before {
+            let of_number = same.iter().map(|(_, checkpoint)| checkpoint.epoch());
+            let newest = of_number.max().unwrap_or(epoch);
+            let known = std::mem::replace(&mut epoch, newest);
+            if let Some((last, hashes)) = before.as_ref().filter(|_| known >= epoch) {
                 let missing = number.saturating_sub(*last).saturating_sub(1);
                 let follows =
                     |(_, checkpoint): &(_, Checkpoint)| hashes.contains(&checkpoint.previous);
@@ -175,7 +180,7 @@ impl CheckpointClaims {
                         at,
                     });
                 }
-                Line::Other(_) => {}
+                Line::Epoch(_) | Line::Other(_) => {}
             }
         }
     }
@@ -210,7 +215,7 @@ impl Service {
         claims: &mut CheckpointClaims,
     ) -> Result<(), Fault> {
         let world = &World::DEPLOYMENT;
-        let mut before: Option<(i64, [u8; 32])> = None;
+        let mut before: Option<(i64, i64, [u8; 32])> = None;
         let mut last = 0;
         loop {
             let mut read = self.ports.store.read().await?;
@@ -225,7 +230,9 @@ impl Service {
                     claims.blame(kept.number, FindingKind::ForgedCheckpoint);
                     continue;
                 };
-                if let Some((number, hash)) = before {
+                let epoch = checkpoint.epoch();
+                // A recovery skips the numbers that sinks may have.
+                if let Some((number, _, hash)) = before.filter(|(_, known, _)| *known >= epoch) {
                     let missing = kept.number.saturating_sub(number).saturating_sub(1);
                     if missing > 0 {
                         claims.blame(kept.number, FindingKind::NumbersMissing { missing });
@@ -233,7 +240,7 @@ impl Service {
                         claims.blame(kept.number, FindingKind::OtherBefore);
                     }
                 }
-                before = Some((kept.number, Checkpoint::hash_of(&text)));
+                before = Some((kept.number, epoch, Checkpoint::hash_of(&text)));
                 claims.own_checkpoints += 1;
                 claims.take(checkpoint, true);
             }
@@ -408,12 +415,20 @@ async fn notes_to_compare(sink: &dyn CheckpointSink) -> Result<Vec<String>, Sink
     let Some(checkpoint) = parsed else {
         return Ok(vec![newest]);
     };
-    let notes = sink.since(last_full(checkpoint.number)).await?;
+    let mut notes = sink.since(last_full(checkpoint.number)).await?;
+    // Those of an earlier epoch may state what a recovery gave up.
+    notes.retain(|note| epoch_of(note).is_none_or(|epoch| epoch == checkpoint.epoch()));
     Ok(if notes.is_empty() {
         vec![newest]
     } else {
         notes
     })
+}
+
+/// The epoch of a note; `None` if it is no checkpoint.
+fn epoch_of(note: &str) -> Option<i64> {
+    let note = SignedNote::parse(note).ok()?;
+    Some(Checkpoint::parse(&note.text).ok()?.epoch())
 }
 
 /// Returns the hash of the entry at this position, in either log. An entry that is unreadable or does not match its hash yields a hash that

@@ -7,6 +7,7 @@ pub mod changes;
 pub mod checkpoint;
 pub mod checkpoint_audit;
 mod deployment;
+pub mod epoch;
 mod event_logs;
 pub mod finding;
 pub mod list;

@@ -9,6 +9,8 @@ mod callers;
 pub(crate) mod change;
 pub(crate) mod emit;
 pub mod fault;
+pub(crate) mod gate;
+pub(crate) mod journal;
 pub(crate) mod key_pins;
 pub(crate) mod letter;
 pub mod limited_call;

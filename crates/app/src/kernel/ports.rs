@@ -7,6 +7,7 @@ use vestry_ports::clock::Clock;
 use vestry_ports::custody::{CheckpointSigner, Custodian, Sealer, SignatureVerifier};
 use vestry_ports::entropy::Entropy;
 use vestry_ports::identity_providers::IdentityProviders;
+use vestry_ports::journal::EpochStore;
 use vestry_ports::limiter::RateLimiter;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::meter::Meter;
@@ -33,6 +34,8 @@ pub struct Ports {
     pub checkpoint_signer: Arc<dyn CheckpointSigner>,
     /// Sinks for checkpoints.
     pub sinks: Vec<Arc<dyn CheckpointSink>>,
+    /// One of the sinks, with the journal beside it; `None` if `epoch.store` is `none`.
+    pub epoch_store: Option<EpochStore>,
     /// Verification of signatures by users' own wallets.
     pub signatures: Arc<dyn SignatureVerifier>,
     /// Signatures of session JWTs.

@@ -16,22 +16,25 @@ use vestry_domain::timestamp::Seconds;
 use vestry_domain::{Environment, Timestamp, World};
 use vestry_ports::anchors::LOG_SINK;
 use vestry_ports::meter::{Gauge, Meter};
-use vestry_ports::store::CommitEffect;
+use vestry_ports::store::{CommitEffect, Store};
 
 use crate::Fault;
 use crate::kernel::batcher::{Batch, Batcher};
 use crate::kernel::callers::{Callers, SeenKeys};
+use crate::kernel::gate::{Gate, GatedStore};
 use crate::kernel::measures::unix;
 use crate::kernel::mint;
 use crate::kernel::ports::Ports;
 use crate::kernel::state::anchor_watch::AnchorWatch;
 use crate::kernel::state::audit_trail::ChainWriter;
+use crate::kernel::state::change_journal::ChangeJournal;
 use crate::kernel::state::checkpoint_state::CheckpointState;
 use crate::kernel::state::control_trail::ControlTrail;
 use crate::kernel::state::delivery_outcomes::DeliveryOutcomes;
 use crate::kernel::state::delivery_scheduler::DeliveryScheduler;
 use crate::kernel::state::event_heads::{EventHeads, Unsequenced};
 use crate::kernel::state::failure_log::FailureLog;
+use crate::kernel::state::journal_lines::JournalLines;
 use crate::kernel::state::key_uses::KeyUses;
 use crate::kernel::state::last_seen::Touches;
 use crate::kernel::state::memory::{JwtTimes, SigningKeys, TestClocks};
@@ -162,6 +165,13 @@ pub struct Service {
     pub(crate) webhooks: DeliveryScheduler,
     pub(crate) delivery_outcomes: Arc<Batcher<DeliveryOutcomes>>,
     pub(crate) checkpoints: CheckpointState,
+    /// The journal, with the lines that wait for it.
+    pub(crate) journal: Option<Arc<Batcher<JournalLines>>>,
+    /// The changes on their way to the journal.
+    pub(crate) changes: Option<Arc<ChangeJournal>>,
+    pub(crate) gate: Arc<Gate>,
+    /// The database past the gate.
+    pub(crate) ungated: Arc<dyn Store>,
     pub(crate) anchors: AnchorWatch,
     /// When this process started.
     pub(crate) started_at: Timestamp,
@@ -170,19 +180,37 @@ pub struct Service {
 
 impl Service {
     /// Creates the service. `runtime` is the multi-thread runtime on which every command runs.
-    pub fn new(ports: Ports, settings: Settings, runtime: Handle) -> Self {
+    pub fn new(mut ports: Ports, settings: Settings, runtime: Handle) -> Self {
+        let (gate, ungated) = (Arc::<Gate>::default(), Arc::clone(&ports.store));
+        if ports.epoch_store.is_some() {
+            ports.store = Arc::new(GatedStore {
+                store: Arc::clone(&ungated),
+                gate: Arc::clone(&gate),
+            });
+        }
         let partitions = ports.store.partitions();
         let control = Arc::new(ControlTrail::new(&ports));
         let unsequenced = Arc::<Unsequenced>::default();
         let outbox_bell = Arc::<OutboxBell>::default();
         let tally = Arc::new(Tally::new(Arc::clone(&ports.clock)));
+        let changes = ports.epoch_store.as_ref().map(|store| {
+            let journal = Arc::clone(&store.journal);
+            let (sealer, clock) = (Arc::clone(&ports.sealer), Arc::clone(&ports.clock));
+            Arc::new(ChangeJournal::new(journal, sealer, clock, runtime.clone()))
+        });
         ports.store.on_commit({
+            let changes = changes.clone();
             let (unsequenced, outbox_bell) = (Arc::clone(&unsequenced), Arc::clone(&outbox_bell));
             let tally = Arc::clone(&tally);
             Box::new(move |committed| match committed {
                 CommitEffect::Events(world) => unsequenced.add([world]),
                 CommitEffect::Messages(queue) => outbox_bell.ring([queue]),
                 CommitEffect::Counted(world, measure, count) => tally.add(world, measure, count),
+                CommitEffect::Changed(change) => {
+                    if let Some(changes) = &changes {
+                        changes.push(*change);
+                    }
+                }
             })
         });
         Self {
@@ -202,6 +230,16 @@ impl Service {
             )),
             control,
             checkpoints: CheckpointState::default(),
+            journal: ports.epoch_store.as_ref().map(|store| {
+                let lines = JournalLines {
+                    journal: Arc::clone(&store.journal),
+                    clock: Arc::clone(&ports.clock),
+                };
+                Arc::new(Batcher::new(lines, partitions))
+            }),
+            changes,
+            gate,
+            ungated,
             anchors: AnchorWatch::from(ports.clock.machine()),
             started_at: ports.clock.machine(),
             is_draining: AtomicBool::new(false),
@@ -240,14 +278,30 @@ impl Service {
     {
         let (answer, answered) = oneshot::channel();
         let command = command(Arc::clone(self));
+        let service = Arc::clone(self);
         self.spawn(async move {
+            let result = command.await;
+            service.settle_changes().await;
             // The caller may have disconnected.
-            let _unheard = answer.send(command.await);
+            let _unheard = answer.send(result);
         });
         // Do not pass on the panic message, which may contain secrets of the command. The panic hook logs its location.
         answered
             .await
             .map_err(|_gone| Fault::Internal("a command panicked, or its runtime stopped".into()))
+    }
+
+    /// Waits until the database may be used. That is at once, unless [`Service::await_epoch`] closed it.
+    pub async fn until_open(&self) {
+        self.gate.until_open().await;
+    }
+
+    /// Waits until the changes committed so far are in the journal, at most two seconds. Returns whether they are.
+    pub async fn settle_changes(&self) -> bool {
+        match &self.changes {
+            Some(changes) => changes.settle().await,
+            None => true,
+        }
     }
 
     /// Runs background work of the service until it ends or is aborted.

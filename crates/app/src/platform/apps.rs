@@ -77,6 +77,7 @@ impl Service {
         for world in worlds_of(app.id) {
             signing_keys.push(self.new_signing_key(app, world, app.created_at).await?);
         }
+        self.journal_app(app, &keys).await?;
         let mut tx = self.begin_change(worlds_of(app.id)).await?;
         tx.apps().insert(app).await?;
         for key in &keys {

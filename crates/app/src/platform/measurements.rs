@@ -38,6 +38,9 @@ impl Service {
         let meter = self.meter();
         self.ports.store.measure();
         meter.set(Gauge::LimiterAlone, flag(self.ports.limiter.is_alone()));
+        if let Some(waiting) = self.journal_waiting() {
+            meter.set(Gauge::JournalWaiting, waiting);
+        }
         let stalled = self.sequencing_delay();
         meter.set(Gauge::EventsUnsequenced, stalled.as_secs_f64());
         for purpose in KeyPurpose::ALL {
@@ -45,12 +48,18 @@ impl Service {
             meter.set(Gauge::VaultUp(purpose), flag(matches!(status, Ok(Ok(())))));
         }
         let ready = tokio::time::timeout(READY_WITHIN, self.ready()).await;
-        let is_ready = matches!(ready, Ok(Ok(()))) && !self.is_draining();
+        let is_ready = matches!(ready, Ok(Ok(()))) && !self.is_draining() && !self.is_held_back();
         meter.set(Gauge::Ready, flag(is_ready));
         if is_ready {
             self.measure_checkpoints().await;
             self.measure_backups().await;
         }
+    }
+
+    /// Number of changes that wait for the journal, if there is one.
+    fn journal_waiting(&self) -> Option<f64> {
+        let waiting = self.changes.as_ref()?.waiting();
+        Some(u32::try_from(waiting).unwrap_or(u32::MAX).into())
     }
 
     async fn measure_backups(&self) {

@@ -3,6 +3,7 @@
 
 pub mod activity;
 pub mod apps;
+pub mod backups;
 pub mod config;
 pub mod event_deliveries;
 pub mod keys;
@@ -10,7 +11,6 @@ pub mod measurements;
 pub mod provider_check;
 pub mod providers;
 pub mod readiness;
-pub mod recovery;
 pub mod redirect_urls;
 pub mod replays;
 pub mod retention;
@@ -22,10 +22,10 @@ pub mod webhooks;
 
 pub use activity::{ActivityOfWorld, ActivityRange};
 pub use apps::{AppChange, SettingsChange};
+pub use backups::{TakenBackup, last_backup};
 pub use config::ConfigPlan;
 pub use keys::NewApiKey;
 pub use provider_check::ProviderCheck;
 pub use providers::{ListedConnection, NewConnection};
 pub use readiness::Readiness;
-pub use recovery::{Recovered, TakenBackup, last_backup};
 pub use vestry_ports::store::RedirectUrl;

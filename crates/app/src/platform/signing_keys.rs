@@ -125,8 +125,9 @@ impl Service {
         if !tx.signing_keys().remove(world, id).await? {
             return Err(Refusal::NotFound("signing key"));
         }
-        let fact = next.map(|next| Fact::signing_key_rotated(next.id));
-        self.emit(&mut *tx, by.at(*world), fact).await?;
+        let rotated = next.map(|next| Fact::signing_key_rotated(next.id));
+        let facts = rotated.into_iter().chain([Fact::signing_key_revoked(id)]);
+        self.emit(&mut *tx, by.at(*world), facts).await?;
         if let Some(next) = next {
             tx.note(self.signing_key_made(by, next));
         }

@@ -47,6 +47,7 @@ impl Service {
         let (wallet, key) = made.await?;
         self.note_use(caller, wallet.wallet.id, AuditAction::Create)
             .await?;
+        self.journal_wallet(&wallet, &key).await?;
         if retried(|| self.keep_wallet(caller, &wallet, &key)).await? == Created::Yes {
             // This is the wallet as created, not read from the database, so there is nothing to authenticate.
             return Ok(wallet.wallet);

@@ -106,6 +106,9 @@ impl Service {
         let imported = self.ports.custodian.import(order, keys).await?;
         let id = imported.as_default.wallet.id;
         self.note_use(caller, id, AuditAction::Import).await?;
+        for row in [&imported.as_default, &imported.as_further] {
+            self.journal_wallet(row, &imported.key).await?;
+        }
         let stored = retried(|| self.keep_imported(caller, &imported)).await?;
         Ok(stored.wallet)
     }

@@ -1,6 +1,6 @@
 //! A service over fakes of external systems, with a real vault, real custody and real JWTs, one App and its keys.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -17,6 +17,7 @@ use vestry_app::identity::sessions::{
 };
 use vestry_app::identity::users::{CreateUser, FullUser, NewIdentifier};
 use vestry_app::{Caller, ConsoleAddress, Ports, Principal, Refusal, Service, Settings};
+use vestry_checkpoint_sinks::{FileJournal, FileSink};
 use vestry_contract::fakes::{
     FakeBreached, FakeClock, FakeLimiter, FakeMailer, FakeProviders, FakeSms, FakeStore,
     FakeWebhooks, SeededEntropy,
@@ -38,6 +39,7 @@ use vestry_password_argon2::{Argon2Hasher, Settings as Hashing};
 use vestry_ports::anchors::CheckpointSink;
 use vestry_ports::custody::{Custodian, WalletOrder};
 use vestry_ports::entropy::Entropy;
+use vestry_ports::journal::EpochStore;
 use vestry_ports::mailer::Mailer;
 use vestry_ports::meter::{Counted, Gauge, Meter, Timed};
 use vestry_ports::sms::SmsSender;
@@ -106,20 +108,30 @@ impl Harness {
     /// A harness with live mail.
     pub(crate) async fn new() -> Self {
         let mailer = Arc::new(FakeMailer::default());
-        Self::build(Arc::clone(&mailer), Some(mailer)).await
+        Self::build(Arc::clone(&mailer), Some(mailer), None).await
+    }
+
+    /// A harness whose `epoch.store` is this directory.
+    pub(crate) async fn with_epoch_store(directory: &Path) -> Self {
+        let mailer = Arc::new(FakeMailer::default());
+        Self::build(Arc::clone(&mailer), Some(mailer), Some(directory)).await
     }
 
     /// A harness without live mail.
     pub(crate) async fn without_mail() -> Self {
-        Self::build(Arc::default(), None).await
+        Self::build(Arc::default(), None, None).await
     }
 
     /// A harness with the test's own mail transport.
     pub(crate) async fn with_mail(mailer: Arc<dyn Mailer>) -> Self {
-        Self::build(Arc::default(), Some(mailer)).await
+        Self::build(Arc::default(), Some(mailer), None).await
     }
 
-    async fn build(fake_mailer: Arc<FakeMailer>, mailer: Option<Arc<dyn Mailer>>) -> Self {
+    async fn build(
+        fake_mailer: Arc<FakeMailer>,
+        mailer: Option<Arc<dyn Mailer>>,
+        store_of_epoch: Option<&Path>,
+    ) -> Self {
         let root = TempDir::new().unwrap();
         let entropy: Arc<dyn Entropy> = Arc::new(SeededEntropy::fresh());
         let fake = FakeStore::default();
@@ -151,7 +163,8 @@ impl Harness {
             mailer,
             sms: Some(sms.clone()),
             webhooks: Some(webhooks.clone()),
-            sinks: Vec::new(),
+            sinks: store_of_epoch.map(sink_in).into_iter().collect(),
+            epoch_store: store_of_epoch.map(epoch_store_in),
             passwords: Arc::new(hasher),
             breached: Some(breached.clone()),
             meter: gauges.clone(),
@@ -290,6 +303,14 @@ impl Harness {
         };
         let ports = self.ports_with(sinks);
         Arc::new(Service::new(ports, settings, Handle::current()))
+    }
+
+    /// Another process over the same database, whose `epoch.store` is this directory.
+    pub(crate) fn process_with_epoch_store(&self, directory: &Path) -> Arc<Service> {
+        service(&Ports {
+            epoch_store: Some(epoch_store_in(directory)),
+            ..self.ports_with(vec![sink_in(directory)])
+        })
     }
 
     fn ports_with(&self, sinks: Vec<Arc<dyn CheckpointSink>>) -> Ports {
@@ -681,6 +702,17 @@ pub(crate) fn with_custodian(harness: &Harness, custodian: Arc<dyn Custodian>) -
 
 fn root_key(root: &TempDir, purpose: KeyPurpose) -> PathBuf {
     root.path().join(format!("{purpose}.key"))
+}
+
+fn sink_in(directory: &Path) -> Arc<dyn CheckpointSink> {
+    Arc::new(FileSink::new(directory))
+}
+
+fn epoch_store_in(directory: &Path) -> EpochStore {
+    EpochStore {
+        sink: sink_in(directory),
+        journal: Arc::new(FileJournal::new(directory)),
+    }
 }
 
 fn vaults(root: &TempDir, entropy: &Arc<dyn Entropy>) -> Vaults {

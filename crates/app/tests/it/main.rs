@@ -17,6 +17,7 @@ mod claims;
 mod codes;
 mod cuts;
 mod delivery;
+mod epoch;
 mod events;
 mod fail_open;
 mod faults;

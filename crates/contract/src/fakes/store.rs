@@ -281,7 +281,7 @@ struct Work {
     is_dead: bool,
     /// Effects of the commit.
     effects: BTreeSet<CommitEffect>,
-    /// Facts to report after the commit.
+    /// Facts and changes to report after the commit.
     counted: Vec<CommitEffect>,
 }
 

@@ -576,7 +576,7 @@ pub async fn a_hook_reports_what_a_commit_made_visible(store: Arc<dyn Store>) {
     };
     let queue = OutboxQueue::new(world.environment, Channel::Email);
     let events_and_messages = [CommitEffect::Events(world), CommitEffect::Messages(queue)];
-    let both = || events_and_messages.map(&times);
+    let both = || events_and_messages.clone().map(&times);
     let events = stage.events(world, 3);
     let jobs = [stage.samples.job(world), stage.samples.job(world)];
     let mut tx = works(stage.store.begin().await);

@@ -10,7 +10,10 @@
 //! <number> <Unix seconds> <SHA-256 of the text of the checkpoint before>
 //! chain <app> <environment> <auditchain_…> <sequence> <hash>
 //! events <app> <environment> <log> <position> <event_…>
+//! epoch <number>
 //! ```
+//!
+//! The epoch begins at 1 and grows with each recovery (PR-84). A checkpoint without the line is of epoch 1.
 //!
 //! The encoding is canonical and nothing else is accepted: parsing a checkpoint and writing it again gives the same text and therefore the
 //! same hash. This module does not verify signatures; custody does.
@@ -73,6 +76,8 @@ pub enum Line {
         /// Its newest event.
         newest: EventId,
     },
+    /// The epoch, from 1.
+    Epoch(i64),
     /// A line of a kind that this version does not know, without its line feed. Only [`Checkpoint::parse`] creates one. It is kept verbatim
     /// because the signature covers it, and is otherwise ignored.
     Other(String),
@@ -151,6 +156,15 @@ impl Checkpoint {
         })
     }
 
+    /// The epoch of the database when it was made: how often it was recovered, from 1.
+    pub fn epoch(&self) -> i64 {
+        let epochs = self.lines.iter().filter_map(|line| match line {
+            Line::Epoch(number) => Some(*number),
+            _ => None,
+        });
+        epochs.max().unwrap_or(1)
+    }
+
     /// SHA-256 of the text of a checkpoint without its signatures, as the next checkpoint names it.
     pub fn hash_of(text: &str) -> [u8; 32] {
         Sha256::digest(text).into()
@@ -180,6 +194,7 @@ impl fmt::Display for Line {
                 let (app, environment) = (world.app_id, world.environment);
                 write!(f, "events {app} {environment} {log} {position} {newest}")
             }
+            Self::Epoch(number) => write!(f, "epoch {number}"),
             Self::Other(line) => f.write_str(line),
         }
     }
@@ -202,6 +217,7 @@ impl Line {
                 position: counted(words.next()?)?,
                 newest: words.next()?.parse().ok()?,
             },
+            "epoch" => Self::Epoch(counted(words.next()?)?),
             _ => return is_of_other_kind(kind, line).then(|| Self::Other(line.to_owned())),
         };
         words.next().is_none().then_some(known)

@@ -138,6 +138,7 @@ events! {
     always api_key_updated ApiKeyUpdated "api_key.updated" "The name, scopes or restrictions of an API key were changed." (api_key_id: ApiKeyId, changed: ChangedFields);
     always api_key_revoked ApiKeyRevoked "api_key.revoked" "An API key or public token was revoked." (api_key_id: ApiKeyId);
     always signing_key_rotated SigningKeyRotated "signing_key.rotated" "A new key for signing session JWTs was created." (signing_key_id: SigningKeyId);
+    always signing_key_revoked SigningKeyRevoked "signing_key.revoked" "A key for signing session JWTs was revoked; JWTs signed with it are no longer accepted." (signing_key_id: SigningKeyId);
 
     always app_created AppCreated "app.created" "An App was created." ();
     always app_updated AppUpdated "app.updated" "The name or settings of an App were changed, or it was disabled or enabled." (changed: ChangedFields);
@@ -209,6 +210,41 @@ impl Fact {
 }
 
 impl EventKind {
+    /// Whether it took an access away, or gave one back. A recovery repeats such a change from the journal (PR-85).
+    pub const fn is_journaled(self) -> bool {
+        matches!(
+            self,
+            Self::UserDisabled
+                | Self::UserEnabled
+                | Self::UserDeleted
+                | Self::EmailRemoved
+                | Self::PhoneNumberRemoved
+                | Self::PasswordSet
+                | Self::PasswordChanged
+                | Self::PasswordReset
+                | Self::TotpRemoved
+                | Self::RecoveryCodeUsed
+                | Self::PasskeyRemoved
+                | Self::OauthLinkRemoved
+                | Self::WalletDisabled
+                | Self::WalletEnabled
+                | Self::WalletDeleted
+                | Self::ApiKeyRevoked
+                | Self::AppUpdated
+                | Self::SigningKeyRevoked
+                | Self::RedirectUrlRemoved
+                | Self::ProviderRemoved
+                | Self::WebhookEndpointDeleted
+                | Self::WebhookEndpointDisabled
+                | Self::WebhookEndpointEnabled
+                | Self::WebhookEndpointSecretRotated
+                | Self::OperatorDisabled
+                | Self::OperatorEnabled
+                | Self::OperatorRemoved
+                | Self::ManagementKeyRevoked
+        )
+    }
+
     /// The part of the name before the dot.
     pub fn group(self) -> &'static str {
         let name = self.as_str();

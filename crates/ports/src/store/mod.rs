@@ -37,6 +37,7 @@ mod webhooks;
 use vestry_domain::activity::Measure;
 use vestry_domain::audit::{AuditEntry, AuditStep};
 use vestry_domain::ids::{AppId, AuditChainId};
+use vestry_domain::journal::Change;
 use vestry_domain::message::OutboxQueue;
 use vestry_domain::{Environment, World};
 use vestry_port_macro::port;
@@ -153,7 +154,7 @@ pub enum StoreError {
 pub type StoreResult<T> = Result<T, StoreError>;
 
 /// An effect of a commit that the process acts on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CommitEffect {
     /// Unsequenced events of this world.
     Events(World),
@@ -161,6 +162,8 @@ pub enum CommitEffect {
     Messages(OutboxQueue),
     /// A fact happened this many times; see [`Activity::note`].
     Counted(World, Measure, u64),
+    /// A change that belongs into the journal.
+    Changed(Box<Change>),
 }
 
 /// Called after a commit, once for each of its effects.

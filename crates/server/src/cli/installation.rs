@@ -1,7 +1,7 @@
 //! The installation that a command administers.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::runtime::Handle;
 use vestry_app::Service;
@@ -21,6 +21,8 @@ pub(crate) struct Installation {
     pub(super) settings: Settings,
     base_url: Option<BaseUrl>,
     runtime: Handle,
+    /// The services of the command.
+    services: Mutex<Vec<Arc<Service>>>,
 }
 
 /// Runs a command on the installation of a settings file.
@@ -37,8 +39,11 @@ where
             settings,
             base_url,
             runtime,
+            services: Mutex::default(),
         };
-        command(&installation).await
+        let result = command(&installation).await;
+        installation.settle().await;
+        result
     })
 }
 
@@ -48,16 +53,23 @@ impl Installation {
         compose::store(&self.settings.database).await
     }
 
-    /// Opens the database and the service.
+    /// Opens the database and the service. It refuses changes if the database is behind `epoch.store`.
     pub(super) async fn service(&self) -> Result<Arc<Service>, Failure> {
+        let service = self.service_for_recovery().await?;
+        service.compare_before_changes().await;
+        Ok(service)
+    }
+
+    /// Opens the database and the service, even if the database was set back.
+    pub(super) async fn service_for_recovery(&self) -> Result<Arc<Service>, Failure> {
         let sinks = compose::sinks_of_commands(&self.settings)?;
         self.service_over(self.store().await?, sinks)
     }
 
-    /// Opens the database and the service during a restore. It sends nothing to sinks.
+    /// Opens the database and the service during a restore.
     pub(super) async fn service_of_restore(&self) -> Result<Arc<Service>, Failure> {
         let store = compose::any_store(&self.settings.database).await?;
-        self.service_over(store, Vec::new())
+        self.service_over(store, compose::sinks_of_commands(&self.settings)?)
     }
 
     fn service_over(
@@ -67,7 +79,7 @@ impl Installation {
     ) -> Result<Arc<Service>, Failure> {
         // A command answers no requests, so it has nothing to rate-limit and issues no tokens.
         let limiter = Arc::new(MemoryLimiter::new());
-        compose::service(
+        let service = compose::service(
             &self.settings,
             store,
             limiter,
@@ -78,19 +90,34 @@ impl Installation {
             Arc::new(NoMeter),
             self.base_url.as_ref(),
             self.runtime.clone(),
-        )
+        )?;
+        let mut services = self.services.lock().unwrap_or_else(PoisonError::into_inner);
+        services.push(Arc::clone(&service));
+        Ok(service)
     }
 
-    /// The same installation on another database, without mail and SMS.
+    /// Waits until the changes of the command are in the journal.
+    async fn settle(self) {
+        let services = self.services.into_inner();
+        for service in services.unwrap_or_else(PoisonError::into_inner) {
+            if !service.settle_changes().await {
+                tracing::warn!("the change is not in the journal; a restore would lose it");
+            }
+        }
+    }
+
+    /// The same installation on another database, without mail, SMS and sinks. It reads the journal, and writes nothing to it.
     pub(super) fn for_drill(&self, database: &Database) -> Self {
         let mut settings = self.settings.clone();
         settings.database.database = database.clone();
         settings.mail = MailSettings::Capture;
         settings.sms = SmsSettings::Capture;
+        settings.audit.sinks.clear();
         Self {
             settings,
             base_url: self.base_url.clone(),
             runtime: self.runtime.clone(),
+            services: Mutex::default(),
         }
     }
 

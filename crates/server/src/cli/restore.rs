@@ -9,8 +9,8 @@ use std::sync::Arc;
 use clap::Args;
 use serde_json::json;
 use vestry_app::Service;
-use vestry_app::platform::Recovered;
 use vestry_app::platform::vault::RootReport;
+use vestry_app::recovery::Recovered;
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::{Timestamp, rfc3339};
 use vestry_store_sql::{CopyError, versions};
@@ -207,7 +207,7 @@ impl Restored {
         let keys = self.service.vault_verify(&progress).await;
         let keys = keys.context("cannot verify the restored keys")?;
         let bad = keys.failed.len() + keys.failed_secrets.len() + keys.failed_app_keys.len();
-        let mut findings = Vec::new();
+        let mut findings = self.recovered.journal.refused.clone();
         if bad > 0 {
             findings.push(format!(
                 "{bad} keys or secrets cannot be opened; run vestry vault verify"

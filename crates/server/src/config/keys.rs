@@ -105,6 +105,7 @@ pub(super) const KEYS: &[Key] = &[
     key("audit.http_token", Kind::Text, None),
     key("audit.checkpoint_seconds", Kind::Number, Some("60")),
     key("audit.require_anchor_minutes", Kind::Number, Some("0")),
+    key("epoch.store", Kind::Text, Some("none")),
     key("log.format", Kind::Text, Some("json")),
     key("log.level", Kind::Text, Some("info")),
     key("log.requests", Kind::Text, Some("all")),

@@ -241,6 +241,14 @@ fn a_value_of_the_wrong_kind_is_refused_by_name() {
             "audit.require_anchor_minutes in vestry.toml: must be at least twice audit.checkpoint_seconds",
         ),
         (
+            "epoch.store = \"file:/srv/anchor\"",
+            "epoch.store in vestry.toml: must be \"none\" or a file: entry of audit.sinks",
+        ),
+        (
+            "audit.sinks = [\"file:/srv/anchor\"]\nepoch.store = \"/srv/anchor\"",
+            "epoch.store in vestry.toml: must be \"none\" or a file: entry of audit.sinks",
+        ),
+        (
             "log.level = \"loud\"",
             "log.level in vestry.toml: must be \"error\", \"warn\", \"info\", \"debug\" or \"trace\"",
         ),

@@ -18,6 +18,7 @@ use crate::support::database::Database;
 use crate::support::flow::{Owner, captured_code, new_owner_of, send_code, sign, sign_in};
 use crate::support::installation::{Installation, text};
 use crate::support::mixed_load::Load;
+use crate::support::poll::until;
 
 on_both_databases! {
     /// K9, PR-79, PR-80, PR-81, PR-84
@@ -146,6 +147,12 @@ async fn a_restore_keeps_wallets_and_revives_nothing(mut installation: Installat
         // Their messages have a test of their own.
         return;
     }
+    let anchor = installation.file("anchor");
+    fs::create_dir(&anchor).unwrap();
+    let anchor = format!("file:{}", anchor.display());
+    installation.set("audit.sinks", &anchor);
+    installation.set("audit.checkpoint_seconds", "1");
+    installation.set("epoch.store", &anchor);
     let keys = block_in_place(|| {
         let keys = installation.set_up();
         for kind in ["login", "registration"] {
@@ -155,7 +162,7 @@ async fn a_restore_keeps_wallets_and_revives_nothing(mut installation: Installat
         }
         keys
     });
-    let server = installation.serve().await;
+    let mut server = installation.serve().await;
     let (test, live) = (server.api(&keys.test), server.api(&keys.live));
     let owners = wallets([&test, &live]).await;
     let mut signatures = Vec::new();
@@ -170,8 +177,25 @@ async fn a_restore_keeps_wallets_and_revives_nothing(mut installation: Installat
     load.go_on(&mut rng).await;
     let backup = block_in_place(|| installation.admin(&["backup", FILE]));
     load.end().await;
-    let after = new_owner_of(&test, "later@example.com", WalletType::Solana).await;
-    server.process.stop().await;
+    // PR-148, PR-85: what happens between the backup and the crash is in the journal.
+    let mut later = Vec::new();
+    for wallet_type in WalletType::ALL {
+        let email = format!("later-{wallet_type}@example.com");
+        later.push(new_owner_of(&test, &email, wallet_type).await);
+    }
+    let new_app = block_in_place(|| installation.new_app());
+    let of_new_app = server.api(&new_app.test);
+    let ethereum = WalletType::Ethereum;
+    later.push(new_owner_of(&of_new_app, "later@example.com", ethereum).await);
+    let path = format!("/v1/auth/users/{}/disable", owners[0].1.user_id);
+    test.post(&path, &json!({})).await.ok();
+    block_in_place(|| {
+        let listed = installation.admin(&["key", "list", &keys.app]);
+        let mut listed = listed["keys"].as_array().unwrap().iter();
+        let key = listed.find(|key| key["environment"] == "live").unwrap();
+        installation.admin(&["key", "revoke", &keys.app, &text(key, "id")]);
+    });
+    server.process.kill().await;
     let file = installation.file(FILE);
     let mode = std::os::unix::fs::PermissionsExt::mode(&fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o777, 0o600);
@@ -202,6 +226,18 @@ async fn a_restore_keeps_wallets_and_revives_nothing(mut installation: Installat
     let old = exchange(&mut installation, database);
     let restored = block_in_place(|| installation.admin(&["restore", FILE]));
     assert_eq!(restored["findings"], json!([]), "{restored}");
+    let journal = &restored["recovered"]["journal"];
+    for wallet in &later {
+        let inserted = journal["wallets"].as_array().unwrap();
+        assert!(inserted.contains(&json!(wallet.wallet_id)), "{journal}");
+    }
+    assert_eq!(journal["apps"], json!([new_app.app]));
+    assert!(journal["changes"].as_u64().unwrap() >= 2, "{journal}");
+    let key = block_in_place(|| {
+        let theirs = installation.admin(&["key", "create", &new_app.app, "test"]);
+        let live = installation.admin(&["key", "create", &keys.app, "live"]);
+        [text(&theirs, "key"), text(&live, "key")]
+    });
     let ended = &restored["recovered"]["ended"];
     for what in [
         "sessions",
@@ -219,7 +255,8 @@ async fn a_restore_keeps_wallets_and_revives_nothing(mut installation: Installat
     );
 
     let server = installation.serve().await;
-    let (test, live) = (server.api(&keys.test), server.api(&keys.live));
+    assert_eq!(server.api(&keys.live).get("/v1/events").await.status, 401);
+    let (test, live) = (server.api(&keys.test), server.api(&key[1]));
     assert_eq!(
         pending.refusals(&test).await,
         [
@@ -245,10 +282,16 @@ async fn a_restore_keeps_wallets_and_revives_nothing(mut installation: Installat
             "{owner:?}"
         );
     }
-    // Users can sign in, and a wallet created after the backup is unknown.
     sign_in(&test, "ada@example.com").await;
-    let lost = sign(&test, &after, "hello").await;
-    assert_eq!(lost.error(404), "not_found");
+    let of_new_app = server.api(&key[0]);
+    let last = later.len() - 1;
+    for (number, owner) in later.iter().enumerate() {
+        let api = if number == last { &of_new_app } else { &test };
+        sign(api, owner, "hello").await.ok();
+    }
+    let path = format!("/v1/auth/users/{}", owners[0].1.user_id);
+    let user = test.get(&path).await.ok();
+    assert_eq!(user["status"], "disabled", "{user}");
     // Readers of events learn that some may be missing.
     let events = test.get("/v1/events?types=log.restarted").await.ok();
     assert_eq!(events["events"].as_array().unwrap().len(), 1, "{events}");
@@ -390,6 +433,85 @@ async fn bad_files_and_targets_change_nothing(mut installation: Installation) {
     fs::rename(&aside, &key).unwrap();
     block_in_place(|| installation.admin(&["vault", "verify"]));
     drop((old, half));
+}
+
+/// PR-83: a database that was set back by other means gets no traffic until it is recovered.
+#[tokio::test(flavor = "multi_thread")]
+async fn pr_83_an_old_database_gets_no_traffic() {
+    let mut installation = Installation::sqlite();
+    let anchor = installation.file("anchor");
+    fs::create_dir(&anchor).unwrap();
+    let store = format!("file:{}", anchor.display());
+    installation.set("audit.sinks", &store);
+    installation.set("audit.checkpoint_seconds", "1");
+    installation.set("epoch.store", &store);
+    let keys = block_in_place(|| installation.set_up());
+    let Database::Sqlite(path) = &installation.database else {
+        unreachable!("this installation is on SQLite");
+    };
+    let (path, old) = (path.clone(), installation.file("old.db"));
+    let checkpoints = || {
+        let files = fs::read_dir(&anchor).unwrap();
+        let names = files.map(|file| file.unwrap().file_name());
+        names
+            .filter(|name| name.to_string_lossy().starts_with("checkpoint-"))
+            .count()
+    };
+    let server = installation.serve().await;
+    let api = server.api(&keys.test);
+    new_owner_of(&api, "ada@example.com", WalletType::Ethereum).await;
+    until(async || checkpoints() > 0).await;
+    server.process.stop().await;
+    // The file and its write-ahead log.
+    let log = |of: &Path| of.with_extension("db-wal");
+    let copy = |from: &Path, to: &Path| {
+        fs::copy(from, to).unwrap();
+        fs::copy(log(from), log(to)).unwrap();
+    };
+    copy(&path, &old);
+    let server = installation.serve().await;
+    let before = checkpoints();
+    let owner = new_owner_of(
+        &server.api(&keys.test),
+        "bob@example.com",
+        WalletType::Solana,
+    )
+    .await;
+    until(async || checkpoints() > before).await;
+    server.process.stop().await;
+    copy(&old, &path);
+    fs::remove_file(path.with_extension("db-shm")).unwrap();
+
+    let server = installation.serve().await;
+    let line = "ALARM: database is behind its audit checkpoints (possible rollback); calls return 503; run vestry recover";
+    server.process.shows(line).await;
+    let api = server.api(&keys.test);
+    let ready = api.get("/readyz").await;
+    assert_eq!(
+        (ready.status, &ready.body["error"]["param"]),
+        (503, &json!("epoch"))
+    );
+    assert_eq!(sign(&api, &owner, "hello").await.error(503), "unavailable");
+    let refused = block_in_place(|| installation.run(&["app", "create", "Later"]));
+    assert_eq!(refused.code, 1, "{refused:?}");
+    assert!(
+        refused
+            .stderr
+            .contains("database is behind its audit checkpoints"),
+        "{refused:?}"
+    );
+    block_in_place(|| installation.run(&["app", "list"]).done());
+    server.process.stop().await;
+    let recovered = block_in_place(|| installation.run(&["recover"]).done());
+    let inserted = format!("wallets: {}", owner.wallet_id);
+    assert!(recovered.stdout.contains(&inserted), "{recovered:?}");
+    assert!(
+        recovered.stdout.contains("Epoch 2 has begun."),
+        "{recovered:?}"
+    );
+    let server = installation.serve().await;
+    sign(&server.api(&keys.test), &owner, "hello").await.ok();
+    server.process.stop().await;
 }
 
 /// PR-84: `recover` ends sessions, unless a reason is given to keep them.

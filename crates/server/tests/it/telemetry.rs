@@ -378,6 +378,7 @@ fn with_every_family() -> String {
         Gauge::Ready,
         Gauge::CertificateExpiry,
         Gauge::BackupSucceeded,
+        Gauge::JournalWaiting,
     ] {
         telemetry.set(gauge, 1.0);
     }

@@ -52,7 +52,8 @@ pub(crate) struct Response {
 /// Check readiness
 ///
 /// Returns 503 while the process shuts down (`param` is `shutdown`). Also returns 503 while the database does not respond within half a
-/// second or has pending migrations (`param` is `database`).
+/// second or has pending migrations (`param` is `database`). The same holds while the database is behind `epoch.store` or was not compared
+/// with it yet (`param` is `epoch`).
 #[utoipa::path(
     get,
     path = "/readyz",
@@ -76,6 +77,9 @@ pub(crate) async fn handle(state: Data<State>) -> Result<Json<Response>, Problem
     database
         .map_err(|elapsed| unavailable().with_source(elapsed))?
         .map_err(|fault: Fault| unavailable().with_source(fault))?;
+    if state.service.is_held_back() {
+        return Err(Problem::unavailable("epoch"));
+    }
     Ok(Json(Response {
         status: "ok",
         database: "ok",

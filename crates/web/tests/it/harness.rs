@@ -387,6 +387,7 @@ async fn ports(
         sms: None,
         webhooks: None,
         sinks: Vec::new(),
+        epoch_store: None,
         passwords: Arc::new(Argon2Hasher::new(options.hashing, Arc::clone(&entropy)).unwrap()),
         breached: None,
         meter: Arc::new(NoMeter),

@@ -6,6 +6,7 @@ mod directories;
 mod fetched;
 mod files;
 mod http;
+mod journal;
 
 use std::error::Error;
 

@@ -87,6 +87,7 @@ impl Service {
         };
         self.note_use(caller, new.wallet.wallet.id, AuditAction::Create)
             .await?;
+        self.journal_wallet(&new.wallet, &new.wallet_key).await?;
         retried(|| self.store_user(caller, &new)).await?;
         let NewUser {
             profile, wallet, ..

@@ -3,6 +3,7 @@
 pub(crate) mod anchor_watch;
 pub(crate) mod audit_trail;
 pub(crate) mod chain_macs;
+pub(crate) mod change_journal;
 pub(crate) mod checkpoint_state;
 pub(crate) mod control_trail;
 pub(crate) mod delivery_outcomes;
@@ -10,6 +11,7 @@ pub(crate) mod delivery_scheduler;
 pub(crate) mod endpoint_notices;
 pub(crate) mod event_heads;
 pub(crate) mod failure_log;
+pub(crate) mod journal_lines;
 pub(crate) mod key_uses;
 pub(crate) mod last_seen;
 pub(crate) mod memory;

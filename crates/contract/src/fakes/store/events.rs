@@ -3,6 +3,7 @@
 use vestry_domain::World;
 use vestry_domain::event::{Event, EventHead, NewEvent, Position};
 use vestry_domain::ids::EventId;
+use vestry_domain::journal::Change;
 use vestry_ports::port;
 use vestry_ports::store::{CommitEffect, EventFilter, Events, Placed, PositionRange, StoreResult};
 
@@ -83,6 +84,9 @@ impl Events for Work {
         })?;
         self.effects
             .extend(events.iter().map(|event| CommitEffect::Events(event.world)));
+        let changes = events.iter().filter_map(Change::of);
+        let changes = changes.map(|change| CommitEffect::Changed(Box::new(change)));
+        self.counted.extend(changes);
         Ok(())
     }
 

@@ -422,6 +422,14 @@ class SessionFactorAddedEventData(Model):
     factor: EventFactor
 
 
+class SigningKeyRevokedEventData(Model):
+    """
+    Data of the event `signing_key.revoked`.
+    """
+
+    signing_key_id: str
+
+
 class SigningKeyRotatedEventData(Model):
     """
     Data of the event `signing_key.rotated`.
@@ -1005,6 +1013,15 @@ class SignInFailedEventData(Model):
     count: int | None
 
 
+class SigningKeyRevokedEvent(EventEnvelope):
+    """
+    A key for signing session JWTs was revoked; JWTs signed with it are no longer accepted.
+    """
+
+    type: Literal["signing_key.revoked"]
+    data: SigningKeyRevokedEventData
+
+
 class SigningKeyRotatedEvent(EventEnvelope):
     """
     A new key for signing session JWTs was created.
@@ -1492,6 +1509,7 @@ EVENTS: dict[str, type[EventEnvelope]] = {
     "session.factor_added": SessionFactorAddedEvent,
     "sign_in.blocked": SignInBlockedEvent,
     "sign_in.failed": SignInFailedEvent,
+    "signing_key.revoked": SigningKeyRevokedEvent,
     "signing_key.rotated": SigningKeyRotatedEvent,
     "totp.added": TotpAddedEvent,
     "totp.removed": TotpRemovedEvent,
@@ -1566,6 +1584,7 @@ AnyEvent: TypeAlias = (
     |     SessionFactorAddedEvent
     |     SignInBlockedEvent
     |     SignInFailedEvent
+    |     SigningKeyRevokedEvent
     |     SigningKeyRotatedEvent
     |     TotpAddedEvent
     |     TotpRemovedEvent

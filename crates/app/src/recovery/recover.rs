@@ -1,83 +1,34 @@
-//! `vestry backup` and `vestry recover`: what the log says of a backup, and what must end once the database was set back.
+//! `vestry recover`: what a database that was set back gets back, and what must end in it.
 
 use vestry_domain::action::Action;
-use vestry_domain::audit::control::{ControlAction, ControlFilter, Detail, Subject};
+use vestry_domain::audit::control::{ControlAction, Detail, Subject};
 use vestry_domain::envelope::KeyPurpose;
 use vestry_domain::extent::Extent;
-use vestry_domain::{Invalid, Timestamp, World, totp};
-use vestry_ports::store::{EndedByRecovery, Store, StoreResult};
+use vestry_domain::{Invalid, World, totp};
+use vestry_ports::store::EndedByRecovery;
 
+use super::from_journal::FromJournal;
 use crate::kernel::fault::retried;
 use crate::{Fault, Principal, Refusal, Service};
 
 /// Maximum length of a reason in bytes. A longer one would be recorded as a hash.
 const MAX_REASON: usize = 200;
 
-/// A complete backup.
-#[derive(Debug, Clone)]
-pub struct TakenBackup {
-    /// The moment that it shows.
-    pub taken_at: Timestamp,
-    /// Length of the file.
-    pub bytes: u64,
-    /// SHA-256 of the data in it, in hexadecimal digits.
-    pub sha256: String,
-}
-
 /// Result of a recovery.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Recovered {
+    /// The part that comes from the journal of `epoch.store`.
+    pub journal: FromJournal,
     /// What ended; `None` if sessions were kept.
     pub ended: Option<EndedByRecovery>,
     /// Number of environments whose event log was restarted.
     pub event_logs: u64,
-}
-
-/// Returns when the newest recorded backup was completed.
-///
-/// # Errors
-/// [`StoreError`](vestry_ports::store::StoreError).
-pub async fn last_backup(store: &dyn Store) -> StoreResult<Option<Timestamp>> {
-    let filter = ControlFilter {
-        actions: vec![ControlAction::DatabaseBackup],
-        ..ControlFilter::default()
-    };
-    let mut read = store.read().await?;
-    let log = read.control_log();
-    let page = log.page(&World::DEPLOYMENT, &filter, None, 1).await?;
-    Ok(page.first().map(|entry| entry.event.at))
+    /// The epoch that began; `None` without checkpoints.
+    pub epoch: Option<i64>,
 }
 
 impl Service {
-    /// Records a complete backup in the audit log.
-    ///
-    /// # Errors
-    /// [`Refusal`].
-    pub async fn record_backup(&self, by: &Principal, backup: &TakenBackup) -> Result<(), Refusal> {
-        by.authorize(Action::BackUpDatabase, Extent::Deployment)?;
-        let detail = Detail::default()
-            .with("taken_at", backup.taken_at.unix())
-            .with("bytes", backup.bytes)
-            .with("sha256", backup.sha256.as_str());
-        let action = ControlAction::DatabaseBackup;
-        let event = self.done(
-            &by.at(World::DEPLOYMENT),
-            action,
-            Subject::database(),
-            &detail,
-        );
-        Ok(self.record_for_deployment(event).await?)
-    }
-
-    /// See [`last_backup`].
-    ///
-    /// # Errors
-    /// See [`Fault`].
-    pub async fn last_backup(&self) -> Result<Option<Timestamp>, Fault> {
-        Ok(last_backup(&*self.ports.store).await?)
-    }
-
-    /// Ends everything that lives for a short time, in all Apps, and restarts the event logs.
+    /// Inserts lost wallets again, ends everything that lives for a short time, in all Apps, restarts the event logs, and begins an epoch.
     ///
     /// The data was valid at an earlier moment. Otherwise, a code that was used since then, or a session that ended, would work again. With
     /// `keep_sessions`, a reason, only the event logs are restarted.
@@ -96,15 +47,31 @@ impl Service {
             return Err(Invalid::value("reason", message).into());
         }
         self.hold_deployment_key(KeyPurpose::Secrets).await?;
-        let ended = retried(|| self.end_short_lived(by, kept_because)).await?;
+        let mut journal = self.recover_from_journal(by).await?;
+        let ended = retried(|| self.end_short_lived(by, kept_because, &journal)).await?;
         let event_logs = self.restart_event_logs().await?;
-        Ok(Recovered { ended, event_logs })
+        // Last, so that a recovery that was interrupted is seen as such.
+        let epoch = match self.raise_epoch().await {
+            Err(Fault::Sealed(_)) => {
+                let why = "no epoch has begun: the root key of wallets is missing; add it, and run vestry recover again";
+                journal.refused.push(why.to_owned());
+                None
+            }
+            epoch => epoch?,
+        };
+        Ok(Recovered {
+            journal,
+            ended,
+            event_logs,
+            epoch,
+        })
     }
 
     async fn end_short_lived(
         &self,
         by: &Principal,
         kept_because: Option<&str>,
+        journal: &FromJournal,
     ) -> Result<Option<EndedByRecovery>, Fault> {
         let now = self.machine_time();
         let mut change = self.begin_change([World::DEPLOYMENT]).await?;
@@ -118,6 +85,13 @@ impl Service {
                     .with("messages", ended.messages);
                 (Some(ended), detail)
             }
+        };
+        let detail = match journal.wallets.len() {
+            0 => detail,
+            wallets => detail
+                .with("wallets", wallets)
+                .with("users", journal.users.len())
+                .with("apps", journal.apps.len()),
         };
         let action = ControlAction::DatabaseRecover;
         let source = by.at(World::DEPLOYMENT);
