@@ -108,6 +108,11 @@ const COMMANDS: &[Command] = &[
         packaging::run,
     ),
     Command::new("release", "[--twice]", release::ABOUT, release::run),
+    Command::of(
+        LAB,
+        "newcomer",
+        "Carry out docs/production.md on a bare Debian (nightly).",
+    ),
     Command::new("ci", "[--record]", ci::ABOUT, ci::run),
 ];
 

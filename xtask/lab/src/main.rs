@@ -2,6 +2,7 @@
 
 mod attacks;
 mod fuzz;
+mod newcomer;
 mod pgbouncer;
 mod rotation;
 mod sabotage;
@@ -19,6 +20,12 @@ const COMMANDS: &[Command] = &[
         attacks::run,
     ),
     Command::new("fuzz", "[TARGET]… [--seconds N]", fuzz::ABOUT, fuzz::run),
+    Command::new(
+        "newcomer",
+        "[--release DIR] [--no-install]",
+        newcomer::ABOUT,
+        newcomer::run,
+    ),
     Command::new(
         "rotation",
         "[--wallets N] [--per-second N] [--store NAME] [--start-time] [--no-install]",
