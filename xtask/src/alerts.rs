@@ -9,7 +9,7 @@ use crate::lane::Missing;
 use crate::{process, project};
 
 pub(crate) const ABOUT: &str = "\
-Check and test the alert rules in deploy/prometheus with promtool.
+Check and test the alert rules in deploy/prometheus with promtool (PR-36).
 
 Each rule has a case in which it fires and one in which it stays silent. The Debian package `prometheus`, which contains
 promtool, is installed if it is missing (as root).

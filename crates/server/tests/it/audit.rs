@@ -19,7 +19,7 @@ on_both_databases! {
     a_killed_process_leaves_a_whole_log => super::a_killed_process_leaves_a_whole_log;
     /// Entries removed from the database are in the file. The running service continues the chains.
     aud_2_what_is_pruned_is_in_the_file => super::pruned_entries_are_in_the_file;
-    /// The disk is full where the log is.
+    /// PR-7: the disk is full where the log is.
     aud_5_what_the_log_cannot_take_is_refused => super::calls_that_cannot_be_logged_are_refused;
 }
 

@@ -23,12 +23,12 @@ use crate::support::poll::until;
 use crate::support::process::{PATIENCE, Process, Stream};
 
 on_both_databases! {
-    /// PR-121, PR-13, PR-14, PR-16, PR-17, PR-18, PR-19, PR-25, PR-27, PR-29, PR-31, PR-32, PR-6
+    /// PR-121, PR-13, PR-14, PR-16, PR-17, PR-18, PR-19, PR-21, PR-22, PR-23, PR-24, PR-25, PR-26, PR-27, PR-29, PR-31, PR-32, PR-6
     pr_121_a_journey_is_measured => super::a_journey_is_measured;
 }
 
 /// A service with metrics, and a client for them.
-async fn measured(installation: &mut Installation) -> (Server, Api) {
+pub(crate) async fn measured(installation: &mut Installation) -> (Server, Api) {
     installation.set("telemetry.listen", "127.0.0.1:0");
     let mut process = Process::start(&mut installation.command(&["serve"]));
     let listens = process.logged("metrics and probes").await;
@@ -40,7 +40,7 @@ async fn measured(installation: &mut Installation) -> (Server, Api) {
 }
 
 /// The value of a series; 0 if it does not exist yet.
-fn value(metrics: &str, series: &str) -> f64 {
+pub(crate) fn value(metrics: &str, series: &str) -> f64 {
     let mut lines = metrics.lines();
     let found = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
     found.map_or(0.0, |value| value.parse().unwrap())
@@ -449,7 +449,8 @@ fn pr_35_every_metric_is_documented_and_used() {
     assert!(unused.is_empty(), "no panel and no rule uses {unused:?}");
 }
 
-/// PR-138, PR-3: each rule has a section in docs/runbooks.md, each section a rule, and each alarm in the log names one.
+/// PR-138, PR-36, PR-3: each rule has a section in docs/runbooks.md, each section a rule, and each alarm in the log names one. promtool
+/// runs a firing and a silent case of each.
 #[test]
 fn pr_138_each_rule_has_a_runbook() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -467,6 +468,15 @@ fn pr_138_each_rule_has_a_runbook() {
         .map(|name| format!("docs/runbooks.md#{}", name.to_lowercase()))
         .collect();
     assert_eq!(of("runbook_url: "), links);
+    let cases = read("deploy/prometheus/vestry.rules.test.yml");
+    for name in &names {
+        let of_rule = cases.split("alertname: ").filter_map(|case| {
+            let rest = case.strip_prefix(name.as_str())?;
+            Some(rest.trim_start().starts_with("exp_alerts:"))
+        });
+        let fires: BTreeSet<bool> = of_rule.collect();
+        assert_eq!(fires.len(), 2, "{name} lacks a firing or a silent case");
+    }
     let runbooks = read("docs/runbooks.md");
     let headings = runbooks.lines().filter_map(|line| line.strip_prefix("## "));
     assert_eq!(headings.collect::<Vec<_>>(), names);

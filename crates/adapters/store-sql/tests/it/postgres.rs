@@ -448,7 +448,7 @@ async fn a_database_that_is_read_only_by_default_can_be_written() {
     assert_eq!(fail_once(&store, &world, "subject").await.unwrap(), 2);
 }
 
-/// K8: settings that could lose an acknowledged change are found.
+/// K8, PR-56: settings that could lose an acknowledged change are found.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn settings_that_lose_changes_are_found() {
     let Some(place) = places::postgres().await else {
