@@ -20,8 +20,8 @@ on_both_databases! {
     imported_users_keep_their_passwords => super::imported_users_keep_their_passwords;
 }
 
-/// The number of users, forty for each kind of hash, and of concurrent sign-ins.
-const USERS: usize = 200;
+/// The number of users, five for each kind of foreign hash, and of concurrent sign-ins.
+const USERS: usize = 100;
 const AT_ONCE: usize = 8;
 
 /// Hashes of one password made by other programs (libxcrypt, Python's hashlib).

@@ -67,9 +67,9 @@ impl Load {
         }
     }
 
-    /// Lets them work for a random time, two seconds at most.
+    /// Lets them work for a random time, one second at most. Afterwards every call is checked, so a longer history costs twice.
     pub(crate) async fn go_on(&self, rng: &mut Rng) {
-        let moment = Duration::from_millis(50 + u64::try_from(rng.below(1950)).unwrap());
+        let moment = Duration::from_millis(50 + u64::try_from(rng.below(950)).unwrap());
         let load = tokio::time::timeout(moment, std::future::pending::<()>());
         load.await.expect_err("the load runs until it is stopped");
     }
