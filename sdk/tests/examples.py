@@ -13,21 +13,31 @@ from standardwebhooks import Webhook
 
 PAGES = {"typescript": ["sdk/typescript/README.md", "docs/client-libraries.md"], "python": ["sdk/python/README.md", "docs/client-libraries.md"]}
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-#: Calls of the receivers in the examples.
-ENDINGS = {
-    "sdk/typescript/README.md": """
+#: Requests to the receivers in the examples: what is replaced (the end of the program if empty), and by what.
+RECEIVERS = {
+    "sdk/typescript/README.md": ("", """
+if (!server.listening) await new Promise((resolve) => server.once("listening", resolve));
+const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
 for (const [name, expected] of [["GOOD", 204], ["BAD", 400]] as const) {
   const { body, headers } = JSON.parse(process.env[name]!) as { body: string; headers: Record<string, string> };
-  const response = await receive(new Request("http://example.com", { method: "POST", body, headers }));
+  const response = await fetch(url, { method: "POST", body, headers });
   if (response.status !== expected) throw new Error(`${name}: ${response.status}`);
 }
-""",
-    "sdk/python/README.md": """
-import json
-for name, expected in (("GOOD", 204), ("BAD", 400)):
-    given = json.loads(os.environ[name])
-    assert receive(given["body"].encode(), given["headers"]) == expected
-""",
+server.close();
+"""),
+    "sdk/python/README.md": ("    server.serve_forever()\n", """
+    import json
+    import threading
+
+    import httpx
+
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for name, expected in (("GOOD", 204), ("BAD", 400)):
+        given = json.loads(os.environ[name])
+        url = f"http://127.0.0.1:{server.server_port}"
+        assert httpx.post(url, content=given["body"], headers=given["headers"]).status_code == expected
+    server.shutdown()
+"""),
 }
 
 
@@ -37,6 +47,14 @@ def blocks(page, language):
     found = re.findall(rf"^```(?:{names})\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert found, page
     return "\n".join(found)
+
+
+def program(page, language):
+    """The examples of a page as one program, with requests to its receiver."""
+    text = blocks(page, language)
+    place, calls = RECEIVERS.get(page, ("", ""))
+    assert place in text, f"{page}: no {place}"
+    return text.replace(place, calls) if place else text + calls
 
 
 def requests():
@@ -61,11 +79,11 @@ def write(typescript, python):
     programs = []
     for number, page in enumerate(PAGES["typescript"]):
         file = typescript / f"example{number}.ts"
-        file.write_text(f"{blocks(page, 'typescript')}{ENDINGS.get(page, '')}\nexport {{}};\n")
+        file.write_text(f"{program(page, 'typescript')}\nexport {{}};\n")
         programs.append(["node", file.with_suffix(".js")])
     for number, page in enumerate(PAGES["python"]):
         file = python.parent / f"example{number}.py"
-        file.write_text(f"{blocks(page, 'python')}{ENDINGS.get(page, '')}")
+        file.write_text(program(page, "python"))
         programs.append([sys.executable, file])
     return programs
 
@@ -77,6 +95,7 @@ def check(clients, programs, python):
         "APP_URL": server["base_url"],
         "APP_ID": server["app_id"],
         "WEBHOOK_SECRET": SECRET,
+        "PORT": "0",
         "PYTHONPATH": str(python),
         **requests(),
     }
