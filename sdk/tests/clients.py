@@ -21,6 +21,8 @@ class Clients:
         self.commands = [["node", script], here, here]
         self.environment = os.environ | {"PYTHONPATH": str(python), "PYTHONDONTWRITEBYTECODE": "1"}
         self.servers = [json.loads(Path(server).read_text()) for server in servers]
+        #: The data directory of each service.
+        self.homes = [Path(server).parent for server in servers]
 
     def run(self, number, steps, bases=None, parallel=1):
         """The outcomes of one client."""

@@ -1,9 +1,12 @@
 """SDK-4, SDK-15, SDK-16 and bad input: a service of tomorrow, iterators, secrets, and requests that are not sent."""
 
 import json
+import os
+import subprocess
 from copy import deepcopy
 from uuid import uuid4
 
+import httpx
 from proxy import Proxy
 
 USER = f"user_{'0' * 27}"
@@ -45,6 +48,22 @@ def tolerance(clients):
     print("SDK-4: unknown fields, words, codes and event types are readable")
 
 
+def auditor(clients, number):
+    """A key that may read the audit log, which has an entry for it and for eleven keys before it."""
+    home, server = clients.homes[number], clients.servers[number]
+    here = {name: value for name, value in os.environ.items() if not name.startswith("VESTRY_")}
+    here |= {"VESTRY_DATABASE__URL": f"sqlite:{home / 'vestry.db'}", "VESTRY_VAULT__LOCAL__PATH": str(home / "root.key")}
+    command = [os.environ["VESTRY_BINARY"], "manage-key", "create", "sdk", "--json", "--expires-in", "1d"]
+    command += ["--app", "all", "--environment", "test", "--scope", "keys:write,users:read,audit:read"]
+    made = subprocess.run(command, env=here, capture_output=True, text=True, check=True)
+    authorized = {"Authorization": f"Bearer {json.loads(made.stdout)['key']}"}
+    path = f"/v1/manage/apps/{server['app_id']}/test/keys"
+    with httpx.Client(base_url=server["base_url"], headers=authorized, timeout=60) as management:
+        for scope in ["users:read"] * 11 + ["audit:read"]:
+            key = management.post(path, json={"name": "SDK", "scopes": [scope]}).raise_for_status().json()
+    return key["key"]
+
+
 def pages(clients):
     """SDK-15"""
     listed = {
@@ -53,6 +72,7 @@ def pages(clients):
         "events.list": {"limit": 10, "types": "user.*"},
         "sessions.list": {"limit": 10, "user_id": "$a.user_id"},
         "wallets.list_audit": {"limit": 10},
+        "audit.list": {"limit": 10, "action": "api_key.create"},
     }
     ids_of = {"wallets.list_audit": ["$w.id"]}
     sent = {"call": "otps.email.login_or_create", "params": {"email": "ok+pages@vestry.test"}, "save": "a"}
@@ -63,8 +83,11 @@ def pages(clients):
     users = {"call": "users.create", "params": {"email": "page$n@example.com", "wallet_type": "ethereum"}, "repeat": 25}
 
     def check_client(number):
+        reader = auditor(clients, number)
+
         def iterated(call, params, **more):
-            return {"call": call, "ids": ids_of.get(call, []), "params": params, "iterate": True, **more}
+            key = {"key": reader} if call == "audit.list" else {}
+            return {"call": call, "ids": ids_of.get(call, []), "params": params, "iterate": True, **key, **more}
 
         steps = [users, *twelve, wallet, signed]
         steps += [iterated(call, params) for call, params in listed.items()]

@@ -27,8 +27,8 @@ The generators are pinned in sdk/tools and installed once into the cache. Their 
 sdk/names.txt, are kept in the repository. A name that disappears breaks programs, so it has to be accepted.
 --accept       accept changed and removed names
 --check        write nothing, and fail if a file is out of date
---test         check that, and test the packed libraries against `vestry dev`, with the programs of sdk/tests. `cargo xtask ci`
-               does so too, with a fifth of the creates
+--test [NAME…] check that, and test the packed libraries against `vestry dev`, with the programs of sdk/tests: all of them, or only
+               `compared`, `tolerance`, `tokens`, `signatures` and `faults` as named. `cargo xtask ci` runs all, with a fifth of the creates
 --no-install   do not install Python or Node with apt-get if missing";
 
 /// The public names of the libraries.
@@ -40,12 +40,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let accepts = arguments.flag("--accept");
     let is_check = arguments.flag("--check");
     let is_test = arguments.flag("--test");
-    arguments.end()?;
+    let names = match is_test {
+        true => arguments.words()?,
+        false => arguments.end().map(|()| Vec::new())?,
+    };
     let Some(tools) = Tools::prepare(install)? else {
         return Ok(());
     };
     match (is_test, is_check) {
-        (true, _) => test(&tools, &dev_server::build(Built::Alone)?, CREATES),
+        (true, _) => test(&tools, &dev_server::build(Built::Alone)?, CREATES, &names),
         (false, true) => check(&tools),
         (false, false) => write(&tools, accepts),
     }
@@ -104,8 +107,13 @@ fn write(tools: &Tools, accepts: bool) -> Result<(), Failure> {
 const CREATES: u32 = 1_000;
 pub(crate) const FEW_CREATES: u32 = 200;
 
-/// Checks the generated files and tests the packed libraries, each client against a server of its own.
-pub(crate) fn test(tools: &Tools, binary: &Path, creates: u32) -> Result<(), Failure> {
+/// Checks the generated files and tests the packed libraries, each client against a server of its own. Without names, all tests run.
+pub(crate) fn test(
+    tools: &Tools,
+    binary: &Path,
+    creates: u32,
+    names: &[String],
+) -> Result<(), Failure> {
     check(tools)?;
     let servers = CLIENTS
         .iter()
@@ -118,6 +126,7 @@ pub(crate) fn test(tools: &Tools, binary: &Path, creates: u32) -> Result<(), Fai
     let mut script = tools.python("python");
     script
         .arg(project::root().join("sdk/tests/run.py"))
+        .args(names)
         .env("VESTRY_SDK_SERVERS", Value::from(ready).to_string())
         .env("VESTRY_SDK_NODE", tools.node.home())
         .env("VESTRY_SDK_CREATES", creates.to_string())

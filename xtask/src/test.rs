@@ -125,7 +125,7 @@ fn outside_checks(python: &Python, install: bool) -> Result<(), Failure> {
             browser::check(programs, &binary, Looks::Usual)
         });
         let libraries = scope.spawn(|| match sdk::Tools::prepare(install)? {
-            Some(tools) => sdk::test(&tools, &binary, sdk::FEW_CREATES),
+            Some(tools) => sdk::test(&tools, &binary, sdk::FEW_CREATES, &[]),
             // Reported there.
             None => Ok(()),
         });
