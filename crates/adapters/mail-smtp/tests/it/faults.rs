@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, TcpListener};
 use std::time::Duration;
 
+use tokio::task::JoinSet;
 use vestry_mail_smtp::{Settings, Timeouts};
 use vestry_ports::mailer::Mailer;
 
@@ -140,6 +141,7 @@ async fn a_wrong_password_is_an_error_and_sends_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn f3_a_server_that_stops_responding_times_out() {
+    let mut attempts = JoinSet::new();
     for silent in [
         "CONNECT", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", ".",
     ] {
@@ -150,7 +152,13 @@ async fn f3_a_server_that_stops_responding_times_out() {
         let Some(server) = smtp_server::start(behaviour) else {
             return;
         };
-        given_up(&impatient(settings(&server))).await;
+        // They wait at the same time.
+        attempts.spawn(async move {
+            given_up(&impatient(settings(&server))).await;
+            (server, silent)
+        });
+    }
+    for (server, silent) in attempts.join_all().await {
         assert!(server.finish().mails.is_empty(), "{silent}");
     }
 }

@@ -119,12 +119,14 @@ async fn a_body_can_be_truncated_instead() {
 
 #[tokio::test]
 async fn the_whole_call_has_a_limit() {
-    for text in [
+    let calls = [
         "",
         "HTTP/1.1 200 OK\r\n",
         "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
-    ] {
-        let late = asked(text.to_owned(), true).await;
+    ]
+    .map(|text| (text, tokio::spawn(asked(text.to_owned(), true))));
+    for (text, call) in calls {
+        let late = call.await.unwrap();
         assert!(
             matches!(late, Err(OutboundError::Late)),
             "{text:?}: {late:?}"
