@@ -8,9 +8,10 @@ use std::time::Instant;
 
 use xtask_harness::arguments::Arguments;
 use xtask_harness::failure::{Context, Failure};
+use xtask_harness::project;
 use xtask_harness::test_servers::TestServers;
 
-use mutation::Mutation;
+use mutation::{DetectedBy, Mutation};
 use tree::Tree;
 
 pub(crate) const ABOUT: &str = "\
@@ -18,7 +19,7 @@ Check that the tests detect deliberately removed defences (mutation testing).
 
 Each file of xtask/sabotage is a patch that removes one defence. Examples: a code that is read and then written instead of
 consumed by one guarded statement, no hashing for unknown users, a code in the log. The header names the tests that must
-fail and the words they must print. Each patch is applied alone to a copy of this checkout, and those tests are built and run
+fail and the words they must print. For a client library they are a program of sdk/tests. Each patch is applied alone to a copy of this checkout, and those tests are built and run
 there. The command fails if a removed defence goes undetected. Building the copy takes some minutes, each patch then about one.
 
 NAME…          run only these patches: file names in xtask/sabotage without `.patch`
@@ -82,17 +83,29 @@ fn missed(
 
 /// The output of the tests that must detect the mutation.
 fn attacked(mutation: &Mutation, tree: &Tree, servers: &TestServers) -> Result<String, Failure> {
-    let mut command = servers.cargo_test(&["--quiet"]);
+    let mut command = match &mutation.detected_by {
+        DetectedBy::Cargo { target, tests } => {
+            let mut command = servers.cargo_test(&["--quiet"]);
+            command
+                .args(target)
+                .args(["--no-fail-fast", "--", "--exact"])
+                .args(tests)
+                .stderr(Stdio::inherit());
+            command
+        }
+        DetectedBy::Libraries(program) => {
+            let mut command = project::cargo();
+            command.args(["xtask", "sdk", "--no-install", "--test", program]);
+            command
+        }
+    };
     command
         .current_dir(tree.directory())
         .env("CARGO_TARGET_DIR", Tree::target())
         .env("RUST_BACKTRACE", "0")
-        .args(&mutation.target)
-        .args(["--no-fail-fast", "--", "--exact"])
-        .args(&mutation.tests)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
-    // The exit status does not matter; only the output is evaluated.
-    let output = command.output().context("cannot start cargo test")?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        .stdin(Stdio::null());
+    // The exit status does not matter; only the output is evaluated. Cargo prints the failures of tests to stdout, Python to stderr.
+    let output = command.output().context("cannot start cargo")?;
+    let said = [output.stdout, output.stderr].concat();
+    Ok(String::from_utf8_lossy(&said).into_owned())
 }

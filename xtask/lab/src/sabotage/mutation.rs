@@ -12,12 +12,22 @@ pub(crate) struct Mutation {
     /// The file name without the extension.
     pub(crate) name: String,
     pub(crate) patch: PathBuf,
-    /// `Build:` cargo's build arguments, such as `--package vestry-web --test it`.
-    pub(crate) target: Vec<String>,
-    /// `Test:` the tests that must fail, each with its full name on its own line.
-    pub(crate) tests: Vec<String>,
+    pub(crate) detected_by: DetectedBy,
     /// `Says:` the words that each of them must print: a test that fails for another reason has detected nothing.
     pub(crate) says: String,
+}
+
+/// The tests that must fail.
+#[derive(Debug)]
+pub(crate) enum DetectedBy {
+    Cargo {
+        /// `Build:` cargo's build arguments, such as `--package vestry-web --test it`.
+        target: Vec<String>,
+        /// `Test:` each test with its full name on its own line.
+        tests: Vec<String>,
+    },
+    /// `Libraries:` a program of `sdk/tests`, which tests the packed client libraries.
+    Libraries(String),
 }
 
 /// All mutations, by name.
@@ -55,25 +65,34 @@ impl Mutation {
             ))),
         };
         let tests = all_of("Test:");
-        if tests.is_empty() {
-            let message = format!("{name}.patch needs a line `Test: …` above the patch");
-            return Err(Failure::new(message));
-        }
+        let detected_by = match one_of("Libraries:") {
+            Ok(program) => DetectedBy::Libraries(program),
+            Err(_) if tests.is_empty() => {
+                let message = format!("{name}.patch needs a line `Test: …` above the patch");
+                return Err(Failure::new(message));
+            }
+            Err(_) => DetectedBy::Cargo {
+                target: one_of("Build:")?
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect(),
+                tests,
+            },
+        };
         Ok(Self {
-            target: one_of("Build:")?
-                .split_whitespace()
-                .map(str::to_owned)
-                .collect(),
+            detected_by,
             says: one_of("Says:")?,
-            tests,
             name: name.into_owned(),
             patch: path.to_path_buf(),
         })
     }
 
-    /// Whether each of its tests failed with the expected words.
+    /// Whether each of its tests failed with the expected words. A program of the libraries prints them only if it fails.
     pub(crate) fn is_found(&self, said: &str) -> bool {
-        self.tests.iter().all(|test| {
+        let DetectedBy::Cargo { tests, .. } = &self.detected_by else {
+            return said.contains(&self.says);
+        };
+        tests.iter().all(|test| {
             let start = format!("---- {test} stdout ----");
             let own_words = said.split_once(&start);
             let own_words = own_words.map(|(_, rest)| rest.split("\n---- ").next());

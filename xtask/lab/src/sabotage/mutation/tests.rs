@@ -2,7 +2,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use super::{Mutation, all};
+use super::{DetectedBy, Mutation, all};
 use xtask_harness::project;
 
 const TEXT: &str = "\
@@ -21,13 +21,22 @@ fn mutation() -> Mutation {
     Mutation::read(Path::new("xtask/sabotage/used-again.patch"), TEXT).unwrap()
 }
 
+/// The build arguments and tests of a mutation that cargo's tests detect.
+fn of_cargo(mutation: &Mutation) -> (&[String], &[String]) {
+    match &mutation.detected_by {
+        DetectedBy::Cargo { target, tests } => (target, tests),
+        DetectedBy::Libraries(program) => panic!("detected by {program}"),
+    }
+}
+
 #[test]
 fn what_stands_above_the_patch_says_who_must_find_it() {
     let mutation = mutation();
     assert_eq!(mutation.name, "used-again");
-    assert_eq!(mutation.target, ["--package", "vestry-web", "--test", "it"]);
+    let (target, tests) = of_cargo(&mutation);
+    assert_eq!(target, ["--package", "vestry-web", "--test", "it"]);
     assert_eq!(
-        mutation.tests,
+        tests,
         ["codes::on_sqlite::once", "codes::on_postgres::once"]
     );
     for field in ["Build:", "Test:", "Says:"] {
@@ -38,12 +47,24 @@ fn what_stands_above_the_patch_says_who_must_find_it() {
 }
 
 #[test]
+fn a_library_is_tested_by_a_program() {
+    let text = TEXT.replace(
+        "Build: --package vestry-web --test it\n",
+        "Libraries: faults\n",
+    );
+    let mutation = Mutation::read(Path::new("x.patch"), &text.replace("Test:", "")).unwrap();
+    assert!(matches!(&mutation.detected_by, DetectedBy::Libraries(it) if it == "faults"));
+    assert!(mutation.is_found("SDK-2: twice\n    Vestry: 2 sign-ins with one code\n"));
+    assert!(!mutation.is_found("the client libraries work as packed: faults"));
+}
+
+#[test]
 fn a_hole_is_found_by_all_its_tests_in_their_own_words() {
     let mutation = mutation();
     let words = |test: &str, said: &str| {
         format!("---- {test} stdout ----\nthread panicked at file.rs:1:1:\n{said}\n\n")
     };
-    let [one, other] = mutation.tests.as_slice() else {
+    let (_, [one, other]) = of_cargo(&mutation) else {
         panic!("two tests");
     };
     let found = words(one, &mutation.says) + &words(other, &mutation.says);
@@ -70,7 +91,15 @@ fn every_mutation_applies_to_this_tree_and_its_tests_exist() {
         let fits = fits.unwrap();
         let said = String::from_utf8_lossy(&fits.stderr).into_owned();
         assert!(fits.status.success(), "{}: {said}", mutation.name);
-        for test in &mutation.tests {
+        let tests = match &mutation.detected_by {
+            DetectedBy::Cargo { tests, .. } => tests.as_slice(),
+            DetectedBy::Libraries(program) => {
+                let file = format!("sdk/tests/{program}.py");
+                assert!(project::root().join(&file).exists(), "no {file}");
+                &[]
+            }
+        };
+        for test in tests {
             let function = test.rsplit("::").next().unwrap();
             assert!(
                 sources.contains(function),
