@@ -1,6 +1,7 @@
 //! `vestry listen` and `vestry events resend`.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use aws_lc_rs::hmac;
 use data_encoding::BASE64;
@@ -24,6 +25,8 @@ on_both_databases! {
 }
 
 const ROUNDS: usize = 10;
+/// The time from one user to the next. Without pauses thousands are created while a process starts, and each is read several times.
+const PACE: Duration = Duration::from_millis(10);
 /// Event types that are not sent to webhook receivers.
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
@@ -135,7 +138,9 @@ impl Maker {
         let mut proxy = proxy.target.subscribe();
         let task = tokio::spawn(async move {
             let mut users = Vec::new();
+            let mut pace = tokio::time::interval(PACE);
             for number in 0.. {
+                pace.tick().await;
                 if *stopped.borrow() {
                     break;
                 }
@@ -217,11 +222,13 @@ async fn every_event_is_forwarded_once_and_in_order_across_kills(installation: I
     let to = ["--forward-to", &receiver.url, "--since", &since];
     let mut listener = listen(&installation, &keys.test, &proxy.base_url, &to).await;
     let mut maker = Maker::start(api.clone(), &proxy);
+    let mut read = since.clone();
     for round in 0..ROUNDS {
         // Each kill then finds it reading, and none falls into the pause after another.
         let seen = user(&server.api(&keys.test), &format!("round{round}")).await;
-        let (log, _) = log_until(&server.api(&keys.test), Some(&since), &seen).await;
-        line_with(&mut listener, &[&text(log.last().unwrap(), "id")]).await;
+        let (log, _) = log_until(&server.api(&keys.test), Some(&read), &seen).await;
+        read = text(log.last().unwrap(), "id");
+        line_with(&mut listener, &[&read]).await;
         maker.make(1 + rng.below(20)).await;
         proxy.close();
         server.process.kill().await;

@@ -106,7 +106,7 @@ async fn a_deleted_user_cannot_sign_in(installation: Installation) {
 /// Right codes and passwords while the user is disabled. Earlier sign-ins succeed and are then ended; later ones are refused as wrong.
 async fn no_session_outlives_a_disabling(installation: Installation) {
     const PARALLEL: usize = 12;
-    const ROUNDS: usize = 20;
+    const ROUNDS: usize = 10;
     // Of 72 times x.
     const WEAK: &str = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i";
     let field = Field::start(&installation).await;
