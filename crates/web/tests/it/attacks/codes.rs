@@ -16,11 +16,11 @@ on_both! {
 
 const VERIFY: &str = "/v1/auth/otps/verify";
 
-/// 2,500 guesses a day, far more than are compared, evenly spread, each from another address, with a new code as soon as one may be sent.
+/// 1,250 guesses a day, far more than are compared, evenly spread, each from another address, with a new code as soon as one may be sent.
 ///
 /// The odds count the guesses that were compared with a valid code.
 async fn attack_3_guessing_for_a_day_with_resends(api: &Api) {
-    const GUESSES: i64 = 2_500;
+    const GUESSES: i64 = 1_250;
     const LIFETIME: i64 = 600;
     let victim = json!({"email": "victim@example.com", "expires_in": 10});
     let (mut compared, mut codes) = (0, 0);
