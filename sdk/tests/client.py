@@ -104,7 +104,8 @@ async def made(step, n):
     method = getattr(resource, f"iter_{verb}" if step.get("iterate") else verb)
     result = method(*ids, **params, **step.get("options", {}))
     if not step.get("iterate"):
-        return plain(await result if inspect.isawaitable(result) else result)
+        result = await result if inspect.isawaitable(result) else result
+        return repr(result) if step.get("shown") else plain(result)
     items = []
     if is_async:
         async for item in result:
