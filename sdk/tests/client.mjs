@@ -74,7 +74,10 @@ async function made(step, n) {
     if (timeout !== undefined) options.timeout = timeout * 1000;
     values.push(JSON.parse(JSON.stringify(options)));
   }
-  if (!step.iterate) return resource[verb](...values);
+  if (!step.iterate) {
+    const result = await resource[verb](...values);
+    return step.shown ? inspect(result, { depth: 9 }) : result;
+  }
   const items = [];
   const all = resource[`iter${verb[0].toUpperCase()}${verb.slice(1)}`](...values);
   for await (const item of all) {

@@ -1,3 +1,4 @@
+import { conceal } from "./concealed.js";
 import { ApiConnectionError, ApiTimeoutError, VestryError, invalid, ofResponse } from "./errors.js";
 import type { Session } from "./generated/types.js";
 import { Verifier } from "./tokens.js";
@@ -234,6 +235,7 @@ export class Core {
       body = undefined;
     }
     if (status === 200 && typeof body === "object" && body !== null) {
+      conceal(body);
       return { result: body as R };
     }
     const retryAfter = headers.get("Retry-After") ?? "";
