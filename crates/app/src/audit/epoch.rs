@@ -88,11 +88,7 @@ impl Service {
                     tracing::info!("epoch store {name} was read; database is current");
                 }
                 self.gate.open();
-                // Changes are signed with it.
-                if let Err(fault) = self.hold_deployment_key(KeyPurpose::Secrets).await {
-                    let error = causes(&fault);
-                    tracing::warn!(error, "key of the journal is not available yet");
-                }
+                self.hold_journal_key().await;
                 Some(EVERY)
             }
             Ok(Epoch::Behind) => {
@@ -138,12 +134,20 @@ impl Service {
         };
         let name = store.sink.name();
         match self.compare_epoch().await {
-            Ok(Epoch::Current) => {}
+            Ok(Epoch::Current) => self.hold_journal_key().await,
             Ok(Epoch::Behind | Epoch::Foreign) => self.gate.allow_reads(),
             Err(error) => {
                 let error = causes(&error);
                 tracing::warn!(error, "epoch store {name} cannot be read");
             }
+        }
+    }
+
+    /// Ensures that changes can be signed.
+    async fn hold_journal_key(&self) {
+        if let Err(fault) = self.hold_deployment_key(KeyPurpose::Secrets).await {
+            let error = causes(&fault);
+            tracing::warn!(error, "key of the journal is not available yet");
         }
     }
 
@@ -180,7 +184,7 @@ impl Service {
     }
 
     /// Begins an epoch with a checkpoint that lists everything, numbered above all that a sink has. Returns the number of the epoch;
-    /// `None` if no checkpoint was ever made, or none can be made yet.
+    /// `None` if no checkpoint was ever made. It waits until the key of checkpoints is one period old.
     ///
     /// # Errors
     /// See [`Fault`].
@@ -213,8 +217,14 @@ impl Service {
                 }
             }
         }
-        if number == 0 || self.checkpoint_key_ripens_in().await? > Seconds(0) {
+        if number == 0 {
             return Ok(None);
+        }
+        let wait = self.checkpoint_key_ripens_in().await?;
+        if wait > Seconds(0) {
+            let wait = wait.at_least_one();
+            tracing::info!("key of audit checkpoints is young; waiting {wait} s");
+            tokio::time::sleep(Duration::from_secs(wait)).await;
         }
         let raised = epoch.saturating_add(1);
         let made = self.make_checkpoint_of(number, raised).await?;

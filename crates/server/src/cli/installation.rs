@@ -7,9 +7,11 @@ use tokio::runtime::Handle;
 use vestry_app::Service;
 use vestry_limiter::MemoryLimiter;
 use vestry_ports::anchors::CheckpointSink;
+use vestry_ports::clock::Clock as _;
 use vestry_ports::meter::NoMeter;
 use vestry_store_sql::{Database, SqlStore};
 
+use crate::clock::SystemClock;
 use crate::compose::Destinations;
 use crate::config::{BaseUrl, MailSettings, Settings, SmsSettings};
 use crate::failure::Failure;
@@ -119,6 +121,21 @@ impl Installation {
             runtime: self.runtime.clone(),
             services: Mutex::default(),
         }
+    }
+
+    /// Requires that `epoch.store` can be read, if there is one. Otherwise, a recovery would silently lack what it has.
+    pub(super) async fn require_epoch_store(&self) -> Result<(), Failure> {
+        let Some(store) = compose::epoch_store(&self.settings) else {
+            return Ok(());
+        };
+        let read = store.journal.parts(SystemClock.machine()).await;
+        read.map(drop).map_err(|error| {
+            let name = store.sink.name();
+            Failure::new(format!(
+                "epoch store {name} cannot be read; mount it, or set epoch.store to none and lose what only it has"
+            ))
+            .because(error)
+        })
     }
 
     /// Host and port of the public URL.

@@ -51,6 +51,7 @@ impl Recover {
                 Failure::new("http.base_url is not set; it names this deployment in checkpoints")
             })?;
         }
+        installation.require_epoch_store().await?;
         let service = installation.service_for_recovery().await?;
         let recovered = recover(&service, self.reason.as_deref()).await?;
         let mut text = format!("{}\n{AFTERWARDS}", sentence(&recovered));

@@ -129,6 +129,7 @@ impl Verified {
                 env!("CARGO_PKG_VERSION")
             )));
         }
+        installation.require_epoch_store().await?;
         if let vestry_store_sql::Database::Sqlite(path) = &settings.database {
             private_file::make_directory_of(path)?;
         }

@@ -502,9 +502,14 @@ async fn pr_83_an_old_database_gets_no_traffic() {
     );
     block_in_place(|| installation.run(&["app", "list"]).done());
     server.process.stop().await;
+    let aside = installation.file("aside");
+    fs::rename(&anchor, &aside).unwrap();
+    let refused = block_in_place(|| installation.run(&["recover"]));
+    let why = format!("epoch store {store} cannot be read; mount it, or set epoch.store to none");
+    assert!(refused.stderr.contains(&why), "{refused:?}");
+    fs::rename(&aside, &anchor).unwrap();
     let recovered = block_in_place(|| installation.run(&["recover"]).done());
-    let inserted = format!("wallets: {}", owner.wallet_id);
-    assert!(recovered.stdout.contains(&inserted), "{recovered:?}");
+    assert!(recovered.stdout.contains(&owner.wallet_id), "{recovered:?}");
     assert!(
         recovered.stdout.contains("Epoch 2 has begun."),
         "{recovered:?}"

@@ -168,6 +168,16 @@ async fn keys_come_and_go(witness: &mut Witness<'_>) {
     witness
         .sees("a signing key", &[SigningKeyRotated], &[])
         .await;
+    let keys = api.service.list_signing_keys(Principal::cli(), world).await;
+    let keys = keys.unwrap().into_iter();
+    let waiting = keys.max_by_key(|key| key.active_from).unwrap().id;
+    api.service
+        .revoke_signing_key(Principal::cli(), world.into(), waiting)
+        .await
+        .unwrap();
+    witness
+        .sees("a revoked signing key", &[SigningKeyRevoked], &[])
+        .await;
 }
 
 async fn the_app_is_set_up(witness: &mut Witness<'_>) {
