@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope::{AppKey, KeyPurpose, Mac, WalletKey, WrappedKey};
 use crate::event::{EventKind, NewEvent};
-use crate::ids::AppId;
+use crate::ids::{AppId, EventId};
 use crate::wallet::{StoredWallet, Wallet};
 use crate::{Environment, Timestamp, World};
 
@@ -32,6 +32,8 @@ pub enum JournalEntry {
 /// A committed change that took an access away, or gave one back.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Change {
+    /// The event that reports it.
+    pub event: EventId,
     /// App and environment.
     pub world: World,
     /// Its kind: the name of an event.
@@ -60,6 +62,7 @@ struct ChangeLine {
 
 #[derive(Serialize, Deserialize)]
 struct ChangeBody {
+    event: String,
     app: String,
     environment: String,
     what: String,
@@ -73,6 +76,7 @@ impl Change {
         // Most updates of an App take nothing away.
         let is_due = event.kind != EventKind::AppUpdated || event.data.contains(EXPORT);
         (event.kind.is_journaled() && is_due).then(|| Self {
+            event: event.id,
             world: event.world,
             what: event.kind.as_str().to_owned(),
             data: event.data.clone(),
@@ -86,6 +90,7 @@ impl Change {
     /// Never.
     pub fn body(&self) -> Result<String, serde_json::Error> {
         serde_json::to_string(&ChangeBody {
+            event: self.event.to_string(),
             app: self.world.app_id.to_string(),
             environment: self.world.environment.to_string(),
             what: self.what.clone(),
@@ -98,6 +103,7 @@ impl Change {
     pub fn parse(body: &str) -> Option<Self> {
         let body: ChangeBody = serde_json::from_str(body).ok()?;
         Some(Self {
+            event: body.event.parse().ok()?,
             world: World::new(body.app.parse().ok()?, body.environment.parse().ok()?),
             what: body.what,
             data: body.data,

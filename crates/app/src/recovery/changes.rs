@@ -1,6 +1,6 @@
 //! Repeating changes of the journal that the database lacks (PR-85).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
 
 use serde_json::Value;
@@ -17,6 +17,7 @@ use crate::operators::OperatorChange;
 use crate::wallets::SwitchWalletError;
 use crate::{Caller, Fault, Principal, Refusal, Service};
 
+const USER_DELETED: &str = "user.deleted";
 /// The reason recorded for a user who is disabled again.
 const AGAIN: &str = "repeated after a restore";
 
@@ -66,7 +67,7 @@ impl From<SwitchWalletError> for NotRepeated {
 }
 
 impl LastChanges {
-    /// Takes a change that happened at `from` or later, if this deployment wrote it.
+    /// Takes a change that happened at `from` or later, or a deletion, if this deployment wrote it.
     pub(super) async fn take(
         &mut self,
         service: &Service,
@@ -78,7 +79,9 @@ impl LastChanges {
             self.foreign = self.foreign.saturating_add(1);
             return Ok(());
         }
-        let Some(change) = Change::parse(&signed.body).filter(|change| change.at >= from) else {
+        // A deletion also counts for wallets that were created before.
+        let is_due = |change: &Change| change.at >= from || change.what == USER_DELETED;
+        let Some(change) = Change::parse(&signed.body).filter(is_due) else {
             return Ok(());
         };
         let key = (change.world, object(&change));
@@ -88,6 +91,17 @@ impl LastChanges {
         }
         Ok(())
     }
+
+    /// The users that were deleted.
+    pub(super) fn deleted_users(&self) -> BTreeSet<(World, UserId)> {
+        let deleted = self.last.values();
+        let deleted = deleted.filter(|change| change.what == USER_DELETED);
+        let users = deleted.filter_map(|change| {
+            let data: Value = serde_json::from_str(&change.data).ok()?;
+            Some((change.world, id(&data, "user_id").ok()?))
+        });
+        users.collect()
+    }
 }
 
 /// The object that a change is about, with the kind of change, unless they undo each other.
@@ -96,10 +110,9 @@ fn object(change: &Change) -> String {
         "user.disabled" | "user.enabled" | "user.deleted" => "user",
         "operator.disabled" | "operator.enabled" | "operator.removed" => "operator",
         "wallet.disabled" | "wallet.enabled" | "wallet.deleted" => "wallet",
-        "webhook_endpoint.disabled"
-        | "webhook_endpoint.enabled"
-        | "webhook_endpoint.deleted"
-        | "webhook_endpoint.secret_rotated" => "webhook_endpoint",
+        "webhook_endpoint.disabled" | "webhook_endpoint.enabled" | "webhook_endpoint.deleted" => {
+            "webhook_endpoint"
+        }
         "password.set" | "password.changed" | "password.reset" => "password",
         other => other,
     };
@@ -121,7 +134,7 @@ fn id<T: FromStr>(data: &Value, name: &str) -> Result<T, NotRepeated> {
 }
 
 impl Service {
-    /// Repeats the last change of each object, oldest first. Returns how many were repeated, and the reasons of those that were refused.
+    /// Repeats the last change of each object that the database lacks, oldest first. Returns how many were repeated, and the reasons of those that were refused.
     pub(super) async fn repeat_changes(
         &self,
         by: &Principal,
@@ -143,6 +156,13 @@ impl Service {
     }
 
     async fn repeat_change(&self, by: &Principal, change: &Change) -> Result<(), NotRepeated> {
+        let mut read = self.ports.store.read().await.map_err(Fault::from)?;
+        let known = read.events().find(&change.world, change.event).await;
+        drop(read);
+        if known.map_err(Fault::from)?.is_some() {
+            // The database has it already.
+            return Err(NotRepeated(None));
+        }
         let data: Value = serde_json::from_str(&change.data).unwrap_or_default();
         let of = Extent::from(change.world);
         match change.what.as_str() {

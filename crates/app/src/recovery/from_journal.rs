@@ -71,44 +71,55 @@ impl Service {
             None => Timestamp::from_unix(0),
         };
         let parts = journal.parts(from).await.map_err(unreadable)?;
-        // Processes write their own parts, so an App may come after its wallets.
+        // What the database knows is in its logs from now on.
+        self.sequence_all().await?;
+        let (mut apps, mut changes) = (BTreeSet::new(), LastChanges::default());
+        // Processes write their own parts, so an App or a deletion may come after the wallets.
         for part in &parts {
             for entry in entries(journal, part).await? {
-                if let JournalEntry::App(app) = entry {
-                    let outcome = retried(|| self.insert_app_again(&app)).await?;
-                    match outcome {
-                        Outcome::Present => {}
-                        Outcome::Inserted(_) => drop(done.apps.insert(app.id)),
-                        Outcome::Refused(why) => done.refused.push(format!("{}: {why}", app.id)),
+                match entry {
+                    JournalEntry::Wallet(_) => {}
+                    JournalEntry::Change(signed) => changes.take(self, &signed, from).await?,
+                    JournalEntry::App(app) => {
+                        apps.insert(app.id);
+                        match retried(|| self.insert_app_again(&app)).await? {
+                            Outcome::Present => {}
+                            Outcome::Inserted(_) => drop(done.apps.insert(app.id)),
+                            Outcome::Refused(why) => {
+                                apps.remove(&app.id);
+                                done.refused.push(format!("{}: {why}", app.id));
+                            }
+                        }
                     }
                 }
             }
         }
-        for app in &done.apps {
-            for world in worlds_of(*app) {
+        for world in apps.into_iter().flat_map(worlds_of) {
+            // Also if an earlier recovery was interrupted here.
+            if self.list_signing_keys(by, world).await?.is_empty() {
                 self.rotate_signing_key(by, world).await?;
             }
         }
-        let mut changes = LastChanges::default();
+        let deleted = changes.deleted_users();
         let mut refused = BTreeMap::new();
         for part in &parts {
             for entry in entries(journal, part).await? {
-                match entry {
-                    JournalEntry::App(_) => {}
-                    JournalEntry::Change(signed) => changes.take(self, &signed, from).await?,
-                    JournalEntry::Wallet(wallet) => {
-                        let id = wallet.wallet.wallet.id;
-                        match self.insert_wallet_again(&wallet).await? {
-                            // An imported wallet has two entries, of which one fits.
-                            Outcome::Present => drop(refused.remove(&id)),
-                            Outcome::Inserted(user) => {
-                                done.wallets.insert(id);
-                                done.users.extend(user);
-                                refused.remove(&id);
-                            }
-                            Outcome::Refused(why) => drop(refused.insert(id, why)),
-                        }
+                let JournalEntry::Wallet(lost) = entry else {
+                    continue;
+                };
+                let wallet = &lost.wallet.wallet;
+                if deleted.contains(&(wallet.world, wallet.user_id)) {
+                    continue;
+                }
+                match self.insert_wallet_again(&lost).await? {
+                    // An imported wallet has two entries, of which one fits.
+                    Outcome::Present => drop(refused.remove(&wallet.id)),
+                    Outcome::Inserted(user) => {
+                        done.wallets.insert(wallet.id);
+                        done.users.extend(user);
+                        refused.remove(&wallet.id);
                     }
+                    Outcome::Refused(why) => drop(refused.insert(wallet.id, why)),
                 }
             }
         }

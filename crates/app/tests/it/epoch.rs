@@ -103,8 +103,14 @@ fn is_unavailable(refused: &Refusal) -> bool {
 async fn pr_148_a_recovery_inserts_lost_wallets_again() {
     let watched = Watched::new().await;
     let (harness, service) = (&watched.harness, &watched.service);
+    // Creates the key that signs changes.
+    service.look_at_epoch(true).await.unwrap();
     let test = harness.test().await;
     let before = new_user(service, &test, "ada@example.com").await.unwrap();
+    // A user who was deleted does not come back.
+    let gone = new_user(service, &test, "gone@example.com").await.unwrap();
+    service.delete_user(&test, gone.user_id).await.unwrap();
+    assert!(service.settle_changes().await);
     watched.checkpoint().await;
     let kept = harness.fake.kept();
 
@@ -228,6 +234,10 @@ async fn pr_85_a_recovery_repeats_what_was_taken_away() {
     let url = service.add_redirect_url(by, world, RedirectKind::Login, url, false);
     let url = url.await.unwrap().id;
     let signing = service.list_signing_keys(by, world).await.unwrap()[0].id;
+    // The backup has this change, so it is not repeated.
+    let known = new_user(service, &test, "dan@example.com").await.unwrap();
+    let disabled = service.disable_user(&test, known.user_id, "");
+    disabled.await.unwrap();
     watched.checkpoint().await;
     let kept = harness.fake.kept();
 

@@ -84,6 +84,7 @@ fn every_entry_is_read_back_from_its_line() {
 
 fn change() -> Change {
     Change {
+        event: id(6),
         world: World::new(id(1), Environment::Test),
         what: "user.disabled".to_owned(),
         data: "{\"user_id\":\"x\"}".to_owned(),

@@ -89,10 +89,10 @@ pub(super) fn sentence(recovered: &Recovered) -> String {
         ),
     };
     let journal = &recovered.journal;
-    if !journal.wallets.is_empty() {
+    if !journal.wallets.is_empty() || !journal.apps.is_empty() {
         let (wallets, users, apps) = (&journal.wallets, &journal.users, &journal.apps);
         sentence.push_str(&format!(
-            "\nInserted {} wallets, {} users and {} Apps again from the journal.",
+            "\nInserted from the journal: {} wallets, {} users, {} Apps.",
             wallets.len(),
             users.len(),
             apps.len()
