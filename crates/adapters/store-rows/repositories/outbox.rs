@@ -1,5 +1,7 @@
 //! Messages waiting for delivery.
 
+use std::collections::BTreeMap;
+
 use diesel::dsl::{count_star, min, sql};
 use diesel::prelude::{
     BoolExpressionMethods, ExpressionMethods, OptionalExtension, QueryDsl, SelectableHelper,
@@ -77,6 +79,21 @@ fn read_backlog(rows: Vec<BacklogRow>, now: Timestamp) -> StoreResult<Vec<Backlo
 /// The key of a due job, and since when it is due.
 type Due = (String, String, String, i64);
 
+/// The order in which due jobs of a lane are leased: urgent ones first, then oldest first.
+fn in_order((priority, (_, _, id, due_at)): &(Priority, Due)) -> (Priority, i64, &str) {
+    (*priority, *due_at, id)
+}
+
+/// The order in which claimed jobs are returned.
+const fn order_of(job: &OutboxJob) -> (Priority, Timestamp, JobId) {
+    (job.priority, job.not_before, job.id)
+}
+
+/// The length of a list.
+fn length<T>(list: &[T]) -> i64 {
+    i64::try_from(list.len()).unwrap_or(i64::MAX)
+}
+
 /// Selects a job if it has not ended and this worker still holds it.
 macro_rules! held {
     ($world:expr, $id:expr, $owner:expr) => {
@@ -147,7 +164,27 @@ impl Unit {
         Ok(leased)
     }
 
-    /// Claims the first due jobs of each App in turn. On a cluster no statement can lock rows of several Apps.
+    /// The first due jobs of an App, urgent ones first, then oldest first.
+    async fn first_due(
+        &mut self,
+        app: AppId,
+        queue: OutboxQueue,
+        now: Timestamp,
+        limit: i64,
+    ) -> StoreResult<Vec<(Priority, Due)>> {
+        let mut first = Vec::new();
+        for priority in Priority::ALL {
+            let left = limit.saturating_sub(length(&first));
+            if left > 0 {
+                let due = due(app, queue, priority, now, left);
+                let due = due.load::<Due>(self.writing()?).await;
+                first.extend(self.done(due)?.into_iter().map(|due| (priority, due)));
+            }
+        }
+        Ok(first)
+    }
+
+    /// Claims what [`dialect::CLAIM`] would. On a cluster no statement can lock rows of several Apps.
     async fn claim_per_app(
         &mut self,
         queue: OutboxQueue,
@@ -156,20 +193,26 @@ impl Unit {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        let apps = self.apps_due(queue, now, limit).await?;
-        let mut claimed = Vec::new();
-        // One share for each, then whatever the first ones have left.
-        for share in [lane_share(limit), limit] {
-            for app in &apps {
-                let taken = i64::try_from(claimed.len()).unwrap_or(i64::MAX);
-                let most = share.min(limit.saturating_sub(taken));
-                if most > 0 {
-                    let jobs = self.claim_of(*app, queue, owner, now, lease_until, most);
-                    claimed.extend(jobs.await?);
-                }
-            }
+        let mut lanes = BTreeMap::<u8, Vec<(Priority, Due)>>::new();
+        for app in self.apps_due(queue, now, limit).await? {
+            let due = self.first_due(app, queue, now, limit).await?;
+            lanes.entry(lane_of(app)).or_default().extend(due);
         }
-        Ok(claimed)
+        let share = usize::try_from(lane_share(limit)).unwrap_or(1);
+        let mut rounds = Vec::new();
+        for mut jobs in lanes.into_values() {
+            jobs.sort_by(|one, other| in_order(one).cmp(&in_order(other)));
+            let jobs = jobs.into_iter().enumerate();
+            rounds.extend(jobs.map(|(position, job)| (position / share, job)));
+        }
+        rounds.sort_by(|(round, job), (other_round, other)| {
+            (round, in_order(job)).cmp(&(other_round, in_order(other)))
+        });
+        rounds.truncate(usize::try_from(limit).unwrap_or_default());
+        let due = rounds.into_iter().map(|(_, (_, due))| due).collect();
+        let mut jobs = self.lease_each(owner, lease_until, due).await?;
+        jobs.sort_by_key(order_of);
+        Ok(jobs)
     }
 }
 
@@ -207,7 +250,7 @@ impl Outbox for Unit {
         let claimed = Prepared(claim).load::<OutboxRow>(self.writing()?).await;
         let mut jobs: Vec<OutboxJob> = read_all(self.done(claimed)?)?;
         // RETURNING does not preserve order.
-        jobs.sort_by_key(|job| (job.priority, job.not_before, job.id));
+        jobs.sort_by_key(order_of);
         Ok(jobs)
     }
 
@@ -243,16 +286,8 @@ impl Outbox for Unit {
         lease_until: Timestamp,
         limit: i64,
     ) -> StoreResult<Vec<OutboxJob>> {
-        let mut first = Vec::new();
-        for priority in Priority::ALL {
-            let found = i64::try_from(first.len()).unwrap_or(i64::MAX);
-            let left = limit.saturating_sub(found);
-            if left > 0 {
-                let due = due(app, queue, priority, now, left);
-                let due = due.load::<Due>(self.writing()?).await;
-                first.extend(self.done(due)?);
-            }
-        }
+        let first = self.first_due(app, queue, now, limit).await?;
+        let first = first.into_iter().map(|(_, due)| due).collect();
         self.lease_each(owner, lease_until, first).await
     }
 
