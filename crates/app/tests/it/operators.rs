@@ -314,7 +314,7 @@ async fn principal(harness: &Harness, token: &Secret<String>) -> Principal {
 
 /// OPR-1, OPR-11: every use case, as every role, in both environments, with a second factor proved lately and before.
 #[tokio::test]
-async fn each_role_does_what_the_table_says() {
+async fn cn_m1_each_role_does_what_the_table_says() {
     let harness = Harness::new().await;
     let service = &harness.service;
     harness.pass(1);

@@ -28,7 +28,7 @@ use crate::idempotency::keyed;
 on_both! {
     with_providers;
     an_app_is_set_up_by_api_alone
-    every_call_needs_its_scope_app_and_environment
+    cn_m1_mg_5_every_call_needs_its_scope_app_and_environment
     the_state_of_the_deployment_is_for_keys_of_all_apps
     a_put_of_what_was_read_changes_nothing
     a_change_needs_the_current_etag
@@ -313,7 +313,11 @@ pub(crate) async fn rows(api: &Api, app: AppId) -> Vec<Row> {
         .text_at("/id");
     let hook = |rest: &str| world(&format!("/webhook_endpoints/{hook}{rest}"));
     api.service.sequence_all().await.unwrap();
-    let seen = api.test().get("/v1/events?limit=10").await.ok();
+    let of_app_in_test = by
+        .clone()
+        .header("Vestry-App", &app.to_string())
+        .header("Vestry-Environment", "test");
+    let seen = of_app_in_test.get("/v1/events?limit=10").await.ok();
     let event = seen.text_at("/events/0/id");
     let again = by
         .post(&hook("/replay"), json!({"event_id": event}))
@@ -466,9 +470,17 @@ pub(crate) fn pattern(path: &str) -> String {
     words.collect::<Vec<_>>().join("/")
 }
 
-/// MG-5 and the rights of keys, for each call: with the scope alone it is permitted; without it, in another environment, or for another App
-/// it is refused. A route without a row fails.
-async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
+/// Objects that the walk deletes.
+const REMOVED: [&str; 4] = [
+    "/keys/{key_id}",
+    "/redirect_urls/{redirect_id}",
+    "/providers/{provider}",
+    "/webhook_endpoints/{whep_id}",
+];
+
+/// MG-5 and the rights of keys, for each call: with the scope alone it is permitted; without it, in another environment, for another App,
+/// or for an object of another App it is refused, and so is a deleted object. A route without a row fails.
+async fn cn_m1_mg_5_every_call_needs_its_scope_app_and_environment(api: &Api) {
     let other = api
         .service
         .create_app(Principal::cli(), "Other")
@@ -476,6 +488,7 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
         .unwrap();
     let unknown = AppId::new(START, [9; 16]);
     let (mine, environment) = (api.app.id, Environment::Test);
+    let of_others = rows(api, other.id).await;
     let rows = rows(api, mine).await;
     let walked: BTreeSet<_> = rows
         .iter()
@@ -510,13 +523,13 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
         "a route without a row, or a row without a route"
     );
 
-    for row in rows {
+    for (row, foreign) in rows.iter().zip(&of_others) {
         let Row {
             method,
             path,
             body,
             scope,
-        } = &row;
+        } = row;
         let shown = format!("{method} {path}");
         let without: Vec<_> = ManagementScope::ALL
             .iter()
@@ -599,6 +612,15 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
             assert_eq!(refused.status, 404, "{shown}: {}", refused.text);
         }
 
+        // Nor has this App the objects of another, for a key of both.
+        let foreign = foreign
+            .path
+            .replace(&other.id.to_string(), &mine.to_string());
+        if foreign != *path {
+            let refused = send(&every, &foreign).await;
+            assert_eq!(refused.status, 404, "{method} {foreign}: {}", refused.text);
+        }
+
         let allowed = send(&only, path).await;
         let is_guarded = allowed.code() == "precondition_required";
         assert!(
@@ -606,6 +628,31 @@ async fn every_call_needs_its_scope_app_and_environment(api: &Api) {
             "{shown}: {}",
             allowed.text
         );
+    }
+
+    let by = full(api).await;
+    for Row { path, .. } in rows.iter().filter(|row| row.method == "DELETE") {
+        // The others are gone.
+        if let Some(etag) = by.get(path).await.header("etag") {
+            let by = by.clone().header("If-Match", etag);
+            by.send("DELETE", path, None).await.ok();
+        }
+    }
+    for Row {
+        method, path, body, ..
+    } in &rows
+    {
+        let is_removed = REMOVED.iter().any(|end| pattern(path).contains(end));
+        // The other key was only replaced.
+        let is_replaced = path.ends_with("/rotate");
+        if is_removed && !is_replaced && *method != "PUT" {
+            let refused = by.send(method, path, body.clone()).await;
+            assert_eq!(
+                refused.status, 404,
+                "{method} {path}, deleted: {}",
+                refused.text
+            );
+        }
     }
 }
 
