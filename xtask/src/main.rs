@@ -113,6 +113,11 @@ const COMMANDS: &[Command] = &[
         "newcomer",
         "Carry out docs/production.md on a bare Debian (nightly).",
     ),
+    Command::of(
+        LAB,
+        "night",
+        "Run everything that is too long for a change, one piece after the other.",
+    ),
     Command::new("ci", "[--record]", ci::ABOUT, ci::run),
 ];
 

@@ -3,6 +3,7 @@
 mod attacks;
 mod fuzz;
 mod newcomer;
+mod night;
 mod pgbouncer;
 mod rotation;
 mod sabotage;
@@ -26,6 +27,7 @@ const COMMANDS: &[Command] = &[
         newcomer::ABOUT,
         newcomer::run,
     ),
+    Command::new("night", "[--list] [NAME]…", night::ABOUT, night::run),
     Command::new(
         "rotation",
         "[--wallets N] [--per-second N] [--store NAME] [--start-time] [--no-install]",
