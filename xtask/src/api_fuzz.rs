@@ -19,7 +19,8 @@ schemathesis generates thousands of requests from /openapi.json (examples, edge 
 sends them with the test key to a `vestry dev` without a request limit. A finding is a 5xx response, or a status, content
 type or body that the description does not allow; any finding fails the command.
 
---management   send them to /v1/manage with a management key for everything instead (some minutes: 600 requests a minute)
+--management   send them to /v1/manage instead: with a management key for everything, then with one that may do none of it
+               (some minutes each: 600 requests a minute)
 --seed N       generate other requests than those of the fixed seed
 --no-install   do not install Python with apt-get if missing";
 
@@ -35,25 +36,34 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
     let mut arguments = Arguments::new("api-fuzz", arguments);
     let install = arguments.install();
     let seed = arguments.number("--seed")?.map_or(SEED, u64::from);
-    let sent = match arguments.flag("--management") {
-        true => Sent::Management,
-        false => Sent::All,
+    let runs: &[Sent] = match arguments.flag("--management") {
+        true => &[Sent::Management, Sent::Forbidden],
+        false => &[Sent::All],
     };
     arguments.end()?;
     let Some(python) = Python::prepare(install)? else {
         return python::MISSING.announce();
     };
-    check(&python, &dev_server::build(Built::Alone)?, seed, sent)
+    let binary = dev_server::build(Built::Alone)?;
+    runs.iter()
+        .try_for_each(|sent| check(&python, &binary, seed, *sent))
 }
 
 /// The requests of a run.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// To every operation, with an App's test key.
     All,
     /// To the management API, with a key for everything.
     Management,
+    /// To the management API, with a key whose only scope is for no call of it.
+    Forbidden,
 }
+
+/// The scopes of a key for everything, and of one for no call of the management API.
+const EVERY_SCOPE: &str = "apps:write,settings:write,keys:write,providers:write,redirect_urls:write,webhooks:write,operators:write,\
+    config:write,audit:read,users:read,users:write,sessions:write,wallets:read,wallets:write,events:read";
+const NO_SCOPE: &str = "audit:read";
 
 /// Runs schemathesis against a server of its own.
 pub(crate) fn check(python: &Python, binary: &Path, seed: u64, sent: Sent) -> Result<(), Failure> {
@@ -67,12 +77,13 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64, sent: Sent) -> Re
     let server = DevServer::start(binary, "api-fuzz")?;
     let key = match sent {
         Sent::All => server.test_key().to_owned(),
-        Sent::Management => server.management_key(binary)?,
+        Sent::Management => server.management_key(binary, EVERY_SCOPE)?,
+        Sent::Forbidden => server.management_key(binary, NO_SCOPE)?,
     };
     let part: &[&str] = match sent {
         Sent::All => &[],
         // Responses with 429 would hide findings.
-        Sent::Management => &[
+        Sent::Management | Sent::Forbidden => &[
             "--include-path-regex",
             "^/v1/manage",
             "--rate-limit",
@@ -108,7 +119,7 @@ pub(crate) fn check(python: &Python, binary: &Path, seed: u64, sent: Sent) -> Re
             .arg(&report),
     );
     server.stop()?;
-    evaluate(&report, seed)?;
+    evaluate(&report, seed, sent)?;
     outcome
 }
 
@@ -127,7 +138,7 @@ fn operations(binary: &Path) -> Result<usize, Failure> {
 }
 
 /// Prints the result in one line for scripts, and fails a run that proves nothing.
-fn evaluate(report: &Path, seed: u64) -> Result<(), Failure> {
+fn evaluate(report: &Path, seed: u64, sent: Sent) -> Result<(), Failure> {
     let text = fs::read_to_string(report).context("schemathesis left no report")?;
     let report: Value =
         serde_json::from_str(&text).context("cannot parse the report of schemathesis")?;
@@ -162,6 +173,15 @@ fn evaluate(report: &Path, seed: u64) -> Result<(), Failure> {
             "api-fuzz: not every operation could be tested",
         ));
     }
+    if sent == Sent::Forbidden {
+        let accepted = accepted(&report);
+        return match accepted {
+            0 => Ok(()),
+            _ => Err(Failure::new(format!(
+                "api-fuzz: {accepted} requests succeeded with a key without their scopes"
+            ))),
+        };
+    }
     // Calls that check a password or a signature return 401 for made-up input. A rejected key shows in all operations.
     let refused = u64::try_from(count("/warnings/missing_auth")).unwrap_or(u64::MAX);
     if refused.saturating_mul(2) > number("/operations/tested") {
@@ -170,4 +190,16 @@ fn evaluate(report: &Path, seed: u64) -> Result<(), Failure> {
         ));
     }
     Ok(())
+}
+
+/// How many requests succeeded, over all operations and phases.
+fn accepted(report: &Value) -> u64 {
+    let rates = report.pointer("/valid_rates").and_then(Value::as_object);
+    rates
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, phases)| phases.as_object())
+        .flatten()
+        .filter_map(|(_, phase)| phase.get("accepted").and_then(Value::as_u64))
+        .sum()
 }

@@ -110,16 +110,14 @@ impl DevServer {
         &self.test_key
     }
 
-    /// Makes a management key for every App, environment and scope.
-    pub(crate) fn management_key(&self, binary: &Path) -> Result<String, Failure> {
-        const SCOPES: &str = "apps:write,settings:write,keys:write,providers:write,redirect_urls:write,webhooks:write,operators:write,\
-            config:write,audit:read,users:read,users:write,sessions:write,wallets:read,wallets:write,events:read";
+    /// Makes a management key for every App and environment, with these scopes.
+    pub(crate) fn management_key(&self, binary: &Path, scopes: &str) -> Result<String, Failure> {
         let file = |name: &str| self.directory.join(name).display().to_string();
         let made = process::output(
             Command::new(binary)
                 .args(["manage-key", "create", "fuzz", "--app", "all", "--json"])
                 .args(["--environment", "test,live", "--expires-in", "1d"])
-                .args(["--scope", SCOPES])
+                .args(["--scope", scopes])
                 .env(
                     "VESTRY_DATABASE__URL",
                     format!("sqlite:{}", file("vestry.db")),
