@@ -24,6 +24,7 @@ use crate::config::{
 use crate::failure::{Context, Failure};
 use crate::logging;
 use crate::output::{Output, table};
+use crate::serve::refuse_plain_console;
 use crate::tls::Certificate;
 
 /// How bad a finding is.
@@ -133,6 +134,7 @@ fn addresses(settings: &Settings, warnings: &mut Vec<String>) -> Result<String, 
         .base_url
         .as_ref()
         .ok_or_else(|| Failure::new("http.base_url is not set, and `vestry serve` needs it"))?;
+    refuse_plain_console(&settings.console)?;
     if let Some(files) = settings.http.tls.clone() {
         let certificate = Certificate::load(files)?;
         let host = base_url.host();
@@ -320,7 +322,10 @@ fn acknowledged(findings: &[String], settings: &DatabaseSettings) -> Result<Stri
             "unsafe, but allowed by database.allow_unsafe_durability: {}",
             findings.join("; ")
         )),
-        (false, false) => Err(Failure::new(findings.join("; "))),
+        (false, false) => Err(Failure::new(format!(
+            "{}; fix this, or set database.allow_unsafe_durability to accept the risk",
+            findings.join("; ")
+        ))),
     }
 }
 

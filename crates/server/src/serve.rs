@@ -10,7 +10,8 @@ use vestry_store_sql::SqlStore;
 use crate::background::Duties;
 use crate::compose::Destinations;
 use crate::config::{
-    BaseUrl, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings, Texts,
+    BaseUrl, ConsoleSettings, DatabaseSettings, HttpSettings, MailSettings, Settings, SmsSettings,
+    Texts,
 };
 use crate::failure::{Context, Failure};
 use crate::http::{Console, Edge, Listener, Times};
@@ -23,18 +24,8 @@ pub(crate) fn run(settings: &Settings, texts: Texts, file: Option<&Path>) -> Res
     let base_url = base_url(http)?;
     let certificate = http.tls.clone().map(Certificate::load).transpose()?;
     let listener = Listener::bind(http.listen, "change http.listen")?;
+    refuse_plain_console(&settings.console)?;
     let console = Console::of(&settings.console)?;
-    if console.is_some()
-        && settings
-            .console
-            .base_url
-            .as_ref()
-            .is_some_and(|url| !url.is_https())
-    {
-        return Err(Failure::new(
-            "console.base_url must be https, because the console keeps its session in a cookie",
-        ));
-    }
     let address = listener.address;
     let scrapes = telemetry::bind(&settings.telemetry)?;
     let measured = telemetry::meter();
@@ -164,6 +155,16 @@ fn warn_of_unknown_clients(settings: &Settings) {
         tracing::warn!(
             "console.enabled is set, and neither http.tls nor http.trusted_proxies: all operators share the address and the limits of the proxy in front; set http.trusted_proxies"
         );
+    }
+}
+
+/// Refuses a console that browsers reach without TLS.
+pub(crate) fn refuse_plain_console(settings: &ConsoleSettings) -> Result<(), Failure> {
+    match &settings.base_url {
+        Some(url) if settings.enabled && !url.is_https() => Err(Failure::new(
+            "console.base_url must be https, because the console keeps its session in a cookie",
+        )),
+        _ => Ok(()),
     }
 }
 

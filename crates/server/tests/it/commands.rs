@@ -519,6 +519,18 @@ fn check_reports_failures() {
     let output = installation.run(&["check"]);
     assert_eq!(output.code, 1);
     assert!(output.stdout.contains("FAILED"));
+
+    // What `serve` refuses.
+    installation.set("console.enabled", "true");
+    installation.set("console.base_url", "http://localhost:8080");
+    let checked = installation.run(&["check"]).stdout;
+    let served = installation.run(&["serve"]).stderr;
+    for printed in [checked, served] {
+        assert!(
+            printed.contains("console.base_url must be https"),
+            "{printed}"
+        );
+    }
 }
 
 /// PR-51: reports whether prepared statements work through the pooler, if there is one.
