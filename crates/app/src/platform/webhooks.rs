@@ -233,13 +233,15 @@ impl Service {
         by.authorize(Action::ReadWebhooks, of)?;
         self.app_of(of).await?;
         let mut read = self.ports.store.read().await?;
-        self.listed(&mut *read, of).await
+        self.listed(&mut *read, of, |_| true).await
     }
 
+    /// The endpoints that are wanted. The secrets of no other are read.
     async fn listed(
         &self,
         read: &mut dyn Repositories,
         of: Extent,
+        is_wanted: impl Fn(&Endpoint) -> bool + Send,
     ) -> Result<Vec<ListedEndpoint>, Refusal> {
         let app = of.app_id().ok_or(Refusal::NotFound("app"))?;
         let now = self.ports.clock.machine();
@@ -247,7 +249,7 @@ impl Service {
         let mut listed = Vec::with_capacity(endpoints.len());
         for endpoint in endpoints
             .into_iter()
-            .filter(|endpoint| of.includes(&endpoint.world))
+            .filter(|endpoint| of.includes(&endpoint.world) && is_wanted(endpoint))
         {
             let secrets = read.webhook_endpoints();
             let secrets = secrets.secrets(&endpoint.world, endpoint.id, now);
@@ -270,9 +272,9 @@ impl Service {
         id: WebhookEndpointId,
     ) -> Result<ListedEndpoint, Refusal> {
         by.authorize(Action::ReadWebhooks, of)?;
-        let listed = self.list_webhooks(by, of).await?.into_iter();
-        let mut found = listed.filter(|listed| listed.endpoint.id == id);
-        found.next().ok_or(NO_ENDPOINT)
+        self.app_of(of).await?;
+        let mut read = self.ports.store.read().await?;
+        self.listed_one(&mut *read, of, id).await
     }
 
     /// Changes URL, name or types. Pending deliveries go to the new URL.
@@ -444,7 +446,7 @@ impl Service {
             let now = self.ports.clock.machine();
             let (mut tx, app) = self.begin_with_app(world).await?;
             if !tx.webhook_endpoints().enable(&world, id, now).await? {
-                return self.listed_one(&mut *tx, world, id).await;
+                return self.listed_one(&mut *tx, world.into(), id).await;
             }
             name_events(&mut *tx, &app).await?;
             if resume == Resume::Nothing {
@@ -455,7 +457,7 @@ impl Service {
             let detail = Detail::default().with("discard_pending", resume == Resume::Nothing);
             let action = ControlAction::WebhookEndpointEnable;
             tx.note(self.done(&by.at(world), action, id, &detail));
-            let enabled = self.listed_one(&mut *tx, world, id).await?;
+            let enabled = self.listed_one(&mut *tx, world.into(), id).await?;
             tx.commit_last(by).await?;
             Ok(enabled)
         });
@@ -483,7 +485,7 @@ impl Service {
             let (mut tx, app) = self.begin_with_app(world).await?;
             let endpoints = tx.webhook_endpoints();
             if !endpoints.disable(&world, id, reason, now).await? {
-                return self.listed_one(&mut *tx, world, id).await;
+                return self.listed_one(&mut *tx, world.into(), id).await;
             }
             name_events(&mut *tx, &app).await?;
             let fact = Fact::webhook_endpoint_disabled(id, reason);
@@ -491,7 +493,7 @@ impl Service {
             let detail = Detail::default().with("reason", reason.as_str());
             let action = ControlAction::WebhookEndpointDisable;
             tx.note(self.done(&by.at(world), action, id, &detail));
-            let disabled = self.listed_one(&mut *tx, world, id).await?;
+            let disabled = self.listed_one(&mut *tx, world.into(), id).await?;
             tx.commit_last(by).await?;
             Ok(disabled)
         })
@@ -501,12 +503,11 @@ impl Service {
     async fn listed_one(
         &self,
         read: &mut dyn Repositories,
-        world: World,
+        of: Extent,
         id: WebhookEndpointId,
     ) -> Result<ListedEndpoint, Refusal> {
-        let listed = self.listed(read, world.into()).await?.into_iter();
-        let mut found = listed.filter(|listed| listed.endpoint.id == id);
-        found.next().ok_or(NO_ENDPOINT)
+        let found = self.listed(read, of, |endpoint| endpoint.id == id).await?;
+        found.into_iter().next().ok_or(NO_ENDPOINT)
     }
 
     /// Reads an endpoint under the App's lock and compares it with what the caller expects.
@@ -517,7 +518,7 @@ impl Service {
         id: WebhookEndpointId,
         is_expected: Precondition<'_, ListedEndpoint>,
     ) -> Result<Endpoint, Refusal> {
-        let listed = self.listed_one(tx, world, id).await?;
+        let listed = self.listed_one(tx, world.into(), id).await?;
         match is_expected(&listed) {
             true => Ok(listed.endpoint),
             false => Err(Refusal::PreconditionFailed),
