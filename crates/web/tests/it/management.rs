@@ -478,8 +478,8 @@ const REMOVED: [&str; 4] = [
     "/webhook_endpoints/{whep_id}",
 ];
 
-/// MG-5 and the rights of keys, for each call: with the scope alone it is permitted; without it, in another environment, for another App,
-/// or for an object of another App it is refused, and so is a deleted object. A route without a row fails.
+/// MG-5 and the rights of keys, for each call: with the scope alone it is permitted. Without it, in another environment or for another App
+/// it is refused, and so it is for an object of another App and for a deleted one. A route without a row fails.
 async fn cn_m1_mg_5_every_call_needs_its_scope_app_and_environment(api: &Api) {
     let other = api
         .service
