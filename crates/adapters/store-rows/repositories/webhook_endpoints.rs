@@ -40,6 +40,26 @@ macro_rules! one {
     };
 }
 
+/// A secret that has not expired.
+macro_rules! living {
+    ($now:expr) => {
+        webhook_secrets::expires_at
+            .is_null()
+            .or(webhook_secrets::expires_at.gt($now.unix()))
+    };
+}
+
+/// The order of secrets. Clocks differ between machines, and a second is long: the missing expiry identifies the newest.
+macro_rules! newest_first {
+    () => {
+        (
+            webhook_secrets::expires_at.is_null().desc(),
+            webhook_secrets::created_at.desc(),
+            webhook_secrets::id.desc(),
+        )
+    };
+}
+
 impl Unit {
     /// Whether no other endpoint has the same URL and types; nothing else can conflict.
     async fn is_free(&mut self, endpoint: &Endpoint, fingerprint: &str) -> StoreResult<bool> {
@@ -261,18 +281,19 @@ impl WebhookEndpoints for Unit {
         id: WebhookEndpointId,
         now: Timestamp,
     ) -> StoreResult<Vec<SealedSecret>> {
-        let living = webhook_secrets::expires_at
-            .is_null()
-            .or(webhook_secrets::expires_at.gt(now.unix()));
         let query = in_world!(webhook_secrets, world)
             .filter(webhook_secrets::endpoint_id.eq(id.to_string()))
-            .filter(living)
-            // Clocks differ between machines, and a second is long: the missing expiry identifies the newest secret.
-            .order((
-                webhook_secrets::expires_at.is_null().desc(),
-                webhook_secrets::created_at.desc(),
-                webhook_secrets::id.desc(),
-            ))
+            .filter(living!(now))
+            .order(newest_first!())
+            .select(SecretRow::as_select());
+        load_all!(self, query)
+    }
+
+    async fn all_secrets(&mut self, app: AppId, now: Timestamp) -> StoreResult<Vec<SealedSecret>> {
+        let query = webhook_secrets::table
+            .filter(webhook_secrets::app_id.eq(app.to_string()))
+            .filter(living!(now))
+            .order(newest_first!())
             .select(SecretRow::as_select());
         load_all!(self, query)
     }

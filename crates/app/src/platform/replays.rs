@@ -168,7 +168,7 @@ impl Service {
         id: WebhookEndpointId,
     ) -> Result<Vec<Replay>, Refusal> {
         by.authorize(Action::ReadWebhooks, of)?;
-        let world = self.show_webhook(by, of, id).await?.endpoint.world;
+        let world = self.endpoint_of(of, id).await?.world;
         let mut read = self.ports.store.read().await?;
         Ok(read.webhook_replays().list(&world, id).await?)
     }

@@ -232,33 +232,21 @@ impl Service {
     ) -> Result<Vec<ListedEndpoint>, Refusal> {
         by.authorize(Action::ReadWebhooks, of)?;
         self.app_of(of).await?;
-        let mut read = self.ports.store.read().await?;
-        self.listed(&mut *read, of, |_| true).await
-    }
-
-    /// The endpoints that are wanted. The secrets of no other are read.
-    async fn listed(
-        &self,
-        read: &mut dyn Repositories,
-        of: Extent,
-        is_wanted: impl Fn(&Endpoint) -> bool + Send,
-    ) -> Result<Vec<ListedEndpoint>, Refusal> {
         let app = of.app_id().ok_or(Refusal::NotFound("app"))?;
         let now = self.ports.clock.machine();
+        let mut read = self.ports.store.read().await?;
         let endpoints = read.webhook_endpoints().list(app).await?;
-        let mut listed = Vec::with_capacity(endpoints.len());
-        for endpoint in endpoints
-            .into_iter()
-            .filter(|endpoint| of.includes(&endpoint.world) && is_wanted(endpoint))
-        {
-            let secrets = read.webhook_endpoints();
-            let secrets = secrets.secrets(&endpoint.world, endpoint.id, now);
-            listed.push(ListedEndpoint {
-                secrets: secrets.await?,
+        let mut secrets = read.webhook_endpoints().all_secrets(app, now).await?;
+        drop(read);
+        let wanted = endpoints.into_iter().filter(|one| of.includes(&one.world));
+        Ok(wanted
+            .map(|endpoint| ListedEndpoint {
+                secrets: secrets
+                    .extract_if(.., |secret| secret.endpoint_id == endpoint.id)
+                    .collect(),
                 endpoint,
-            });
-        }
-        Ok(listed)
+            })
+            .collect())
     }
 
     /// Returns one endpoint of an App.
@@ -500,14 +488,40 @@ impl Service {
         .await
     }
 
+    /// Finds an endpoint without its secrets, for a principal who may read it.
+    pub(super) async fn endpoint_of(
+        &self,
+        of: Extent,
+        id: WebhookEndpointId,
+    ) -> Result<Endpoint, Refusal> {
+        let app = of.app_id().ok_or(Refusal::NotFound("app"))?;
+        let mut read = self.ports.store.read().await?;
+        let endpoints = read.webhook_endpoints().list(app).await?;
+        drop(read);
+        let is_it = |one: &Endpoint| one.id == id && of.includes(&one.world);
+        match endpoints.into_iter().find(is_it) {
+            Some(endpoint) => Ok(endpoint),
+            None => {
+                self.app_of(of).await?;
+                Err(NO_ENDPOINT)
+            }
+        }
+    }
+
     async fn listed_one(
         &self,
         read: &mut dyn Repositories,
         of: Extent,
         id: WebhookEndpointId,
     ) -> Result<ListedEndpoint, Refusal> {
-        let found = self.listed(read, of, |endpoint| endpoint.id == id).await?;
-        found.into_iter().next().ok_or(NO_ENDPOINT)
+        let app = of.app_id().ok_or(Refusal::NotFound("app"))?;
+        let endpoints = read.webhook_endpoints().list(app).await?;
+        let is_it = |one: &Endpoint| one.id == id && of.includes(&one.world);
+        let endpoint = endpoints.into_iter().find(is_it).ok_or(NO_ENDPOINT)?;
+        let now = self.ports.clock.machine();
+        let secrets = read.webhook_endpoints();
+        let secrets = secrets.secrets(&endpoint.world, id, now).await?;
+        Ok(ListedEndpoint { endpoint, secrets })
     }
 
     /// Reads an endpoint under the App's lock and compares it with what the caller expects.
@@ -635,7 +649,7 @@ impl Service {
             let message = "limit must be a whole number from 1 to 1000";
             return Err(Invalid::value("limit", message).into());
         }
-        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
+        let endpoint = self.endpoint_of(of, id).await?;
         // `Held` is not stored: it means waiting for a disabled endpoint.
         let is_disabled = endpoint.disabled.is_some();
         filter.state = match filter.state {
@@ -664,7 +678,7 @@ impl Service {
         delivery: WebhookDeliveryId,
     ) -> Result<(Delivery, Vec<Attempt>), Refusal> {
         by.authorize(Action::ReadWebhooks, of)?;
-        let endpoint = self.show_webhook(by, of, id).await?.endpoint;
+        let endpoint = self.endpoint_of(of, id).await?;
         let world = endpoint.world;
         let mut read = self.ports.store.read().await?;
         let found = read.deliveries().find(&world, id, delivery).await?;

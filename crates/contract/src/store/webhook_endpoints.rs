@@ -39,11 +39,19 @@ impl Stage {
         known(&self.store, endpoint.world, endpoint).await
     }
 
+    /// The secrets of an endpoint, which are the same when all of its App are read.
     async fn webhook_secrets(&self, endpoint: &Endpoint, now: Timestamp) -> Vec<SealedSecret> {
-        in_view!(self.store, |view| view
+        let secrets = in_view!(self.store, |view| view
             .webhook_endpoints()
             .secrets(&endpoint.world, endpoint.id, now)
-            .await)
+            .await);
+        let mut all = in_view!(self.store, |view| view
+            .webhook_endpoints()
+            .all_secrets(endpoint.world.app_id, now)
+            .await);
+        all.retain(|one| (one.world, one.endpoint_id) == (endpoint.world, endpoint.id));
+        assert_eq!(all, secrets);
+        secrets
     }
 
     async fn enabled_endpoints(&self, world: World) -> Vec<Endpoint> {

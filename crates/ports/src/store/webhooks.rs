@@ -116,6 +116,8 @@ pub trait WebhookEndpoints: Send {
         id: WebhookEndpointId,
         now: Timestamp,
     ) -> StoreResult<Vec<SealedSecret>>;
+    /// The same for all endpoints of an App; those of each endpoint are in that order.
+    async fn all_secrets(&mut self, app: AppId, now: Timestamp) -> StoreResult<Vec<SealedSecret>>;
     /// Sets the expiry of the newest secret to the first of these times, and that of earlier ones to the second at the latest.
     async fn expire_secrets(
         &mut self,

@@ -79,6 +79,20 @@ impl State {
         rows.filter(move |row| (row.world, row.endpoint_id) == (world, id))
     }
 
+    fn living_secrets(
+        &self,
+        now: Timestamp,
+        is_wanted: impl Fn(&SealedSecret) -> bool,
+    ) -> Vec<SealedSecret> {
+        let rows = self.webhook_secrets.iter();
+        let living =
+            rows.filter(|row| is_wanted(row) && row.expires_at.is_none_or(|end| now < end));
+        let mut found: Vec<_> = living.cloned().collect();
+        let place = |row: &SealedSecret| (row.expires_at.is_none(), row.created_at, row.id);
+        found.sort_by_key(|row| Reverse(place(row)));
+        found
+    }
+
     /// The row of a leased delivery, unless another worker has taken or ended it. The attempt number tells them apart.
     fn taken(&mut self, taken: &Delivery) -> Option<&mut DeliveryRow> {
         let mut rows = self.webhook_deliveries.iter_mut();
@@ -341,16 +355,12 @@ impl WebhookEndpoints for Work {
         now: Timestamp,
     ) -> StoreResult<Vec<SealedSecret>> {
         self.reading(|state| {
-            let rows = state.webhook_secrets.iter();
-            let living = rows.filter(|row| {
-                (&row.world, row.endpoint_id) == (world, id)
-                    && row.expires_at.is_none_or(|end| now < end)
-            });
-            let mut found: Vec<_> = living.cloned().collect();
-            let place = |row: &SealedSecret| (row.expires_at.is_none(), row.created_at, row.id);
-            found.sort_by_key(|row| Reverse(place(row)));
-            found
+            state.living_secrets(now, |row| (&row.world, row.endpoint_id) == (world, id))
         })
+    }
+
+    async fn all_secrets(&mut self, app: AppId, now: Timestamp) -> StoreResult<Vec<SealedSecret>> {
+        self.reading(|state| state.living_secrets(now, |row| row.world.app_id == app))
     }
 
     async fn expire_secrets(
