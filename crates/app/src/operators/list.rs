@@ -5,10 +5,10 @@ use vestry_domain::email::Email;
 use vestry_domain::ids::UserId;
 use vestry_domain::operator::Operator;
 use vestry_domain::user::UserProfile;
-use vestry_ports::store::Repositories;
+use vestry_ports::store::{Repositories, WholeUser};
 
 use super::WORLD;
-use crate::identity::users::second_factor::has_second_factor;
+use crate::identity::users::second_factor::with_second_factor;
 use crate::{Fault, Principal, Refusal, Service};
 
 /// An operator in a list.
@@ -41,14 +41,9 @@ impl Service {
     pub async fn list_operators(&self, by: &Principal) -> Result<Vec<ListedOperator>, Refusal> {
         by.authorize_somewhere(Action::ReadOperators)?;
         let mut read = self.ports.store.read().await?;
-        let operators = read.operators().list().await?;
-        let mut listed = Vec::new();
-        for operator in operators {
-            if by.sees_operator(&operator.grants) {
-                listed.push(shown(by, &mut *read, operator).await?);
-            }
-        }
-        Ok(listed)
+        let mut operators = read.operators().list().await?;
+        operators.retain(|operator| by.sees_operator(&operator.grants));
+        Ok(shown(by, &mut *read, operators).await?)
     }
 
     /// Finds an operator whom the principal may see.
@@ -79,28 +74,44 @@ impl Service {
         };
         let operator = operator.filter(|operator| by.sees_operator(&operator.grants));
         let operator = operator.ok_or(Refusal::NotFound("operator"))?;
-        Ok(shown(by, &mut *read, operator).await?)
+        let mut listed = shown(by, &mut *read, vec![operator]).await?;
+        listed.pop().ok_or(Refusal::NotFound("operator"))
     }
 }
 
+/// Reads the accounts of operators together.
 async fn shown(
     by: &Principal,
     read: &mut dyn Repositories,
-    mut operator: Operator,
-) -> Result<ListedOperator, Fault> {
-    operator.grants = operator.grants.seen(|app| by.sees_roles_in(app));
-    let user = operator.user_id;
-    let profile = read.users().profile(&WORLD, user).await?;
-    let has_second_factor = match by.as_management_key() {
-        Some(_) => None,
-        None => Some(has_second_factor(read, &WORLD, user).await?),
+    operators: Vec<Operator>,
+) -> Result<Vec<ListedOperator>, Fault> {
+    let wanted: Vec<_> = operators.iter().map(|one| (WORLD, one.user_id)).collect();
+    let users = match wanted.as_slice() {
+        [] => Vec::new(),
+        wanted => read.users().find_all_whole(wanted).await?,
     };
-    Ok(ListedOperator {
-        email: profile.as_ref().map(address).unwrap_or_default(),
+    let listed = operators.into_iter().zip(users);
+    Ok(listed
+        .map(|(operator, user)| listed_operator(by, operator, user.as_ref()))
+        .collect())
+}
+
+fn listed_operator(
+    by: &Principal,
+    mut operator: Operator,
+    user: Option<&WholeUser>,
+) -> ListedOperator {
+    operator.grants = operator.grants.seen(|app| by.sees_roles_in(app));
+    let profile = user.map(|user| &user.profile);
+    ListedOperator {
+        email: profile.map(address).unwrap_or_default(),
         is_disabled: profile.is_none_or(|profile| profile.user.disabled.is_some()),
-        has_second_factor,
+        has_second_factor: match by.as_management_key() {
+            Some(_) => None,
+            None => Some(user.is_some_and(with_second_factor)),
+        },
         operator,
-    })
+    }
 }
 
 /// The address of an operator.

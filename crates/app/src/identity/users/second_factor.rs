@@ -2,7 +2,7 @@
 
 use vestry_domain::World;
 use vestry_domain::ids::UserId;
-use vestry_ports::store::{Repositories, StoreError};
+use vestry_ports::store::{Repositories, StoreError, WholeUser};
 
 use crate::{Caller, Refusal};
 
@@ -14,6 +14,11 @@ pub(crate) async fn has_second_factor(
 ) -> Result<bool, StoreError> {
     Ok(read.totps().count_verified(world, user).await? > 0
         || !read.passkeys().of_user(world, user).await?.is_empty())
+}
+
+/// The same for a user who was read with everything.
+pub(crate) fn with_second_factor(user: &WholeUser) -> bool {
+    user.totps.iter().any(|totp| totp.verified) || !user.passkeys.is_empty()
 }
 
 /// Refuses a removal that leaves an operator without a second factor. Users of Apps may have none.
