@@ -16,7 +16,6 @@ use vestry_domain::token::TokenHash;
 
 use super::connection::Conn;
 use vestry_store_rows::prepared::Prepared;
-use vestry_store_rows::row_chunks::row_chunks;
 use vestry_store_rows::rows::activity::ActivityRow;
 use vestry_store_rows::rows::audit::{AuditEntryRow, AuditStepRow};
 use vestry_store_rows::rows::passkeys::PasskeyRow;
@@ -94,13 +93,10 @@ pub(crate) async fn whole_user_rows(
             worlds.entry(world).or_default().push(id.to_string());
         }
         let mut rows = WholeUserRows::default();
-        for (world, ids) in &worlds {
-            for chunk in row_chunks(ids) {
-                // The remainder is read one by one: otherwise there would be a statement text for each possible number.
-                let few = if chunk.len() < FEW { 1 } else { chunk.len() };
-                for users in chunk.chunks(few) {
-                    add_whole_users(conn, world, users, &mut rows)?;
-                }
+        for (world, mut ids) in worlds {
+            pad(&mut ids);
+            for chunk in ids.chunks(MOST) {
+                add_whole_users(conn, &world, chunk, &mut rows)?;
             }
         }
         Ok(rows)
@@ -108,8 +104,20 @@ pub(crate) async fn whole_user_rows(
     conn.spawn_blocking(all).await
 }
 
-/// Fewer users than this are read one by one.
-const FEW: usize = 8;
+/// The most users that one statement reads.
+const MOST: usize = 64;
+
+/// Repeats the last id until their number is a power of two, and above [`MOST`] a multiple of it. Otherwise there would be a statement text
+/// for each possible number.
+fn pad(ids: &mut Vec<String>) {
+    let padded = match ids.len() {
+        few @ 0..MOST => few.next_power_of_two(),
+        many => many.next_multiple_of(MOST),
+    };
+    if let Some(last) = ids.last() {
+        ids.resize(padded, last.clone());
+    }
+}
 
 /// Adds the rows of users.
 fn add_whole_users(
