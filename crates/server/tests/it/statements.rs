@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use vestry_contract::browser::Browser;
+use vestry_testkit::wire::{Counts, Wire};
 
 use crate::oauth_races::{location, path as path_of};
 use crate::support::client::{Answer, Api};
@@ -12,7 +13,6 @@ use crate::support::database::Database;
 use crate::support::flow::{Owner, new_owner, sign, sign_in};
 use crate::support::installation::{Installation, text};
 use crate::support::process::Process;
-use crate::support::wire::{Counts, Wire};
 
 /// How often each call is made, and the maximum until it matches the table. Only the minimum counts: some calls also open a connection,
 /// prepare a statement, reload a cache, or coincide with background tasks.

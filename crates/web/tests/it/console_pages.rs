@@ -63,7 +63,7 @@ pub(crate) async fn keys(api: &Api, environment: Environment) -> Vec<(ApiKeyId, 
         .collect()
 }
 
-async fn key_in(api: &Api, environment: Environment) -> ApiKeyId {
+pub(crate) async fn key_in(api: &Api, environment: Environment) -> ApiKeyId {
     let world = World::new(api.app.id, environment);
     let fields = KeyFields::default();
     let made = api
@@ -100,7 +100,7 @@ async fn wallet_in(api: &Api, environment: Environment, user: &str) -> String {
 }
 
 /// The newest event.
-async fn event_in(api: &Api, environment: Environment) -> String {
+pub(crate) async fn event_in(api: &Api, environment: Environment) -> String {
     api.service.sequence_all().await.unwrap();
     let caller = crate::harness::operator(&api.service, World::new(api.app.id, environment)).await;
     let head = api.service.events_head(&caller).await.unwrap();
@@ -330,65 +330,67 @@ async fn refused_fields_keep_their_input(api: &Api) {
 const ONLY_IN_TEST: [&str; 2] = ["/messages", "/clock"];
 
 /// Which roles see a page and may send its form, in test and in live (OPR-1, CON-24).
+/// The pages of an environment. Each has a field that completes its form, and what each role may do, from owner to viewer: nothing (`-`),
+/// read (`r`), write (`w`), or write in test (`t`).
+pub(crate) const PAGES: &[(&str, &str, [&str; 4])] = &[
+    ("", "", ["r", "r", "r", "r"]),
+    ("quick-start", "", ["r", "r", "r", "r"]),
+    ("users", "", ["r", "r", "r", "-"]),
+    ("users/{user}", "", ["r", "r", "r", "-"]),
+    ("users/{user}/edit", "full", ["w", "w", "t", "-"]),
+    ("users/{user}/disable", "full", ["w", "w", "t", "-"]),
+    ("users/{user}/enable", "full", ["w", "w", "t", "-"]),
+    ("users/{user}/unlock", "full", ["w", "w", "t", "-"]),
+    ("users/{user}/end-sessions", "full", ["w", "w", "t", "-"]),
+    ("users/{user}/delete", "full", ["w", "w", "t", "-"]),
+    ("wallets", "", ["r", "r", "r", "-"]),
+    ("wallets/{wallet}", "", ["r", "r", "r", "-"]),
+    ("wallets/{wallet}/disable", "full", ["w", "w", "t", "-"]),
+    ("wallets/{wallet}/enable", "full", ["w", "w", "t", "-"]),
+    ("messages", "", ["t", "t", "t", "-"]),
+    ("messages/clear", "full", ["t", "t", "t", "-"]),
+    ("clock", "", ["t", "t", "t", "-"]),
+    ("clock/advance", "full", ["t", "t", "t", "-"]),
+    ("clock/unfreeze", "full", ["t", "t", "t", "-"]),
+    ("clock/reset", "full", ["t", "t", "t", "-"]),
+    ("methods", "", ["r", "r", "r", "r"]),
+    ("methods/mail", "full", ["w", "w", "r", "r"]),
+    ("providers", "full", ["w", "w", "-", "-"]),
+    ("providers/google", "full", ["w", "w", "r", "r"]),
+    ("providers/google/remove", "full", ["w", "w", "-", "-"]),
+    ("redirect-urls", "full", ["w", "w", "r", "r"]),
+    ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
+    ("settings", "", ["r", "r", "r", "r"]),
+    ("keys", "", ["r", "r", "r", "r"]),
+    ("keys/new", "full", ["w", "w", "t", "-"]),
+    ("keys/{key}/edit", "full", ["w", "w", "t", "-"]),
+    ("keys/{key}/rotate", "full", ["w", "w", "t", "-"]),
+    ("keys/{key}/revoke", "full", ["w", "w", "t", "-"]),
+    ("webhooks", "", ["r", "r", "r", "r"]),
+    ("webhooks/new", "full", ["w", "w", "-", "-"]),
+    ("webhooks/{hook}", "", ["r", "r", "r", "r"]),
+    ("webhooks/{hook}/edit", "full", ["w", "w", "-", "-"]),
+    ("webhooks/{hook}/rotate", "full", ["w", "w", "-", "-"]),
+    ("webhooks/{hook}/test", "full", ["w", "w", "t", "-"]),
+    ("webhooks/{hook}/replay", "full", ["w", "w", "r", "r"]),
+    (
+        "webhooks/{hook}/deliveries/{delivery}",
+        "",
+        ["r", "r", "r", "r"],
+    ),
+    (
+        "webhooks/{hook}/deliveries/{delivery}/replay",
+        "full",
+        ["w", "w", "r", "r"],
+    ),
+    ("webhooks/{hook}/disable", "full", ["w", "w", "-", "-"]),
+    ("webhooks/{hook}/enable", "full", ["w", "w", "-", "-"]),
+    ("audit", "", ["r", "r", "-", "-"]),
+    ("events", "", ["r", "r", "r", "r"]),
+    ("events/{event}", "", ["r", "r", "r", "r"]),
+];
+
 async fn pages_are_for_their_roles(api: &Api) {
-    let rows: &[(&str, &str, [&str; 4])] = &[
-        // Page, a field that completes the form, and the roles from owner to viewer: `-`, `r` to read, `w` to write, `t` to write in test.
-        ("", "", ["r", "r", "r", "r"]),
-        ("quick-start", "", ["r", "r", "r", "r"]),
-        ("users", "", ["r", "r", "r", "-"]),
-        ("users/{user}", "", ["r", "r", "r", "-"]),
-        ("users/{user}/edit", "full", ["w", "w", "t", "-"]),
-        ("users/{user}/disable", "full", ["w", "w", "t", "-"]),
-        ("users/{user}/enable", "full", ["w", "w", "t", "-"]),
-        ("users/{user}/unlock", "full", ["w", "w", "t", "-"]),
-        ("users/{user}/end-sessions", "full", ["w", "w", "t", "-"]),
-        ("users/{user}/delete", "full", ["w", "w", "t", "-"]),
-        ("wallets", "", ["r", "r", "r", "-"]),
-        ("wallets/{wallet}", "", ["r", "r", "r", "-"]),
-        ("wallets/{wallet}/disable", "full", ["w", "w", "t", "-"]),
-        ("wallets/{wallet}/enable", "full", ["w", "w", "t", "-"]),
-        ("messages", "", ["t", "t", "t", "-"]),
-        ("messages/clear", "full", ["t", "t", "t", "-"]),
-        ("clock", "", ["t", "t", "t", "-"]),
-        ("clock/advance", "full", ["t", "t", "t", "-"]),
-        ("clock/unfreeze", "full", ["t", "t", "t", "-"]),
-        ("clock/reset", "full", ["t", "t", "t", "-"]),
-        ("methods", "", ["r", "r", "r", "r"]),
-        ("methods/mail", "full", ["w", "w", "r", "r"]),
-        ("providers", "full", ["w", "w", "-", "-"]),
-        ("providers/google", "full", ["w", "w", "r", "r"]),
-        ("providers/google/remove", "full", ["w", "w", "-", "-"]),
-        ("redirect-urls", "full", ["w", "w", "r", "r"]),
-        ("redirect-urls/{url}/remove", "full", ["w", "w", "-", "-"]),
-        ("settings", "", ["r", "r", "r", "r"]),
-        ("keys", "", ["r", "r", "r", "r"]),
-        ("keys/new", "full", ["w", "w", "t", "-"]),
-        ("keys/{key}/edit", "full", ["w", "w", "t", "-"]),
-        ("keys/{key}/rotate", "full", ["w", "w", "t", "-"]),
-        ("keys/{key}/revoke", "full", ["w", "w", "t", "-"]),
-        ("webhooks", "", ["r", "r", "r", "r"]),
-        ("webhooks/new", "full", ["w", "w", "-", "-"]),
-        ("webhooks/{hook}", "", ["r", "r", "r", "r"]),
-        ("webhooks/{hook}/edit", "full", ["w", "w", "-", "-"]),
-        ("webhooks/{hook}/rotate", "full", ["w", "w", "-", "-"]),
-        ("webhooks/{hook}/test", "full", ["w", "w", "t", "-"]),
-        ("webhooks/{hook}/replay", "full", ["w", "w", "r", "r"]),
-        (
-            "webhooks/{hook}/deliveries/{delivery}",
-            "",
-            ["r", "r", "r", "r"],
-        ),
-        (
-            "webhooks/{hook}/deliveries/{delivery}/replay",
-            "full",
-            ["w", "w", "r", "r"],
-        ),
-        ("webhooks/{hook}/disable", "full", ["w", "w", "-", "-"]),
-        ("webhooks/{hook}/enable", "full", ["w", "w", "-", "-"]),
-        ("audit", "", ["r", "r", "-", "-"]),
-        ("events", "", ["r", "r", "r", "r"]),
-        ("events/{event}", "", ["r", "r", "r", "r"]),
-    ];
     for (column, role) in [Role::Owner, Role::Admin, Role::Developer, Role::Viewer]
         .into_iter()
         .enumerate()
@@ -398,7 +400,7 @@ async fn pages_are_for_their_roles(api: &Api) {
             operator(api, &format!("{role}@example.com"), grants(role, app)).await;
         for environment in [Environment::Test, Environment::Live] {
             let (hook, delivery) = hook_in(api, environment, role).await;
-            for (page, field, cells) in rows {
+            for (page, field, cells) in PAGES {
                 let cell = cells[column];
                 let key = key_in(api, environment).await.to_string();
                 let url = match page.contains("{url}") {

@@ -182,7 +182,7 @@ pub(crate) async fn on_with(lane: Lane, options: Options, test: impl AsyncFnOnce
 }
 
 impl Api {
-    async fn start(place: Place, options: Options) -> Self {
+    pub(crate) async fn start(place: Place, options: Options) -> Self {
         let clock = Arc::new(FakeClock::at(START));
         let mailer = Arc::new(FakeMailer::default());
         let sms = Arc::new(FakeSms::default());
@@ -248,7 +248,7 @@ impl Api {
         Listening::start(&other, WebSettings::default(), "127.0.0.1:0")
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.listening.stop().await;
     }
 

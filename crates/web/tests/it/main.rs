@@ -18,6 +18,7 @@ mod claims;
 mod config_documents;
 mod console;
 mod console_audit;
+mod console_bars;
 mod console_deployment;
 mod console_events;
 mod console_operators;

@@ -10,4 +10,3 @@ pub(crate) mod poll;
 pub(crate) mod process;
 pub(crate) mod proxy;
 pub(crate) mod receiver;
-pub(crate) mod wire;

@@ -9,16 +9,18 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// The counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
+pub struct Counts {
     /// Executed statements, including those that begin and end transactions.
-    pub(crate) statements: u32,
+    pub statements: u32,
     /// Round trips: statements that are sent together count as one.
-    pub(crate) round_trips: u32,
-    pub(crate) commits: u32,
+    pub round_trips: u32,
+    /// Transactions committed.
+    pub commits: u32,
 }
 
 impl Counts {
-    pub(crate) fn since(self, before: Self) -> Self {
+    /// The difference to earlier counts.
+    pub fn since(self, before: Self) -> Self {
         Self {
             statements: self.statements - before.statements,
             round_trips: self.round_trips - before.round_trips,
@@ -27,7 +29,7 @@ impl Counts {
     }
 
     /// The minimum of each.
-    pub(crate) fn min(self, other: Self) -> Self {
+    pub fn min(self, other: Self) -> Self {
         Self {
             statements: self.statements.min(other.statements),
             round_trips: self.round_trips.min(other.round_trips),
@@ -37,7 +39,7 @@ impl Counts {
 }
 
 /// A proxy address in front of a Postgres.
-pub(crate) struct Wire {
+pub struct Wire {
     port: u16,
     counts: Arc<Mutex<Counts>>,
     is_slow: Arc<AtomicBool>,
@@ -45,7 +47,7 @@ pub(crate) struct Wire {
 
 impl Wire {
     /// Connects to the server at this address, without TLS.
-    pub(crate) async fn to(server: String) -> Self {
+    pub async fn to(server: String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let counts = Arc::new(Mutex::new(Counts::default()));
@@ -64,7 +66,8 @@ impl Wire {
         }
     }
 
-    pub(crate) const fn port(&self) -> u16 {
+    /// Its port on 127.0.0.1.
+    pub const fn port(&self) -> u16 {
         self.port
     }
 
@@ -72,12 +75,12 @@ impl Wire {
     ///
     /// Statements that are sent together reach the wire one after the other. On a busy machine the response to the first can overtake the
     /// second one, and they count as two round trips.
-    pub(crate) fn be_slow(&self) {
+    pub fn be_slow(&self) {
         self.is_slow.store(true, Ordering::Relaxed);
     }
 
     /// Counts since the start of the proxy.
-    pub(crate) fn counts(&self) -> Counts {
+    pub fn counts(&self) -> Counts {
         *self.counts.lock().unwrap()
     }
 }
@@ -142,7 +145,7 @@ async fn pass(
     while let Ok(length @ 1..) = from.read(&mut piece).await {
         if is_slow.load(Ordering::Relaxed) {
             let over = tokio::time::timeout(LATENCY, std::future::pending::<()>());
-            over.await.expect_err("nothing comes of it");
+            over.await.unwrap_err();
         }
         seen(&messages.take(&piece[..length]));
         if to.write_all(&piece[..length]).await.is_err() {
