@@ -21,6 +21,7 @@ mod console_audit;
 mod console_bars;
 mod console_deployment;
 mod console_events;
+mod console_isolation;
 mod console_operators;
 mod console_pages;
 mod console_providers;
