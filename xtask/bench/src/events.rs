@@ -5,7 +5,7 @@
 
 mod delays;
 pub(crate) mod hooks;
-mod rows;
+pub(crate) mod rows;
 
 use std::collections::HashMap;
 use std::fmt;

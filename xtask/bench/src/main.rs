@@ -4,6 +4,7 @@ mod baseline;
 mod bench_env;
 mod builds;
 mod cluster;
+mod console;
 mod events;
 mod flows;
 mod http;
@@ -65,6 +66,8 @@ request and the number of context switches.
                      three minutes for each store
   --keys             session verification and signatures with restricted keys, in turn with an unrestricted one: about two
                      minutes for each store
+  --console          the times of the console's pages with a million events, ten operators clicking, and session verification
+                     while they do: about four minutes for each store
   --plans            the query plan of each statement with many rows in every table, with statistics and without them. Fails
                      if a table is scanned in full, or far more rows are read than returned: about two minutes
   --sweep            session verify while a million dead sessions are swept, and at rest: about two minutes for each store
@@ -110,10 +113,11 @@ struct Options {
 const PROFILES: [&str; 3] = ["dist", "release", "dev"];
 
 /// The flags that select a measurement.
-const MODES: [&str; 13] = [
+const MODES: [&str; 14] = [
     "--builds",
     "--keys",
     "--cluster",
+    "--console",
     "--events",
     "--operations",
     "--peers",
@@ -181,6 +185,7 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
         "--sweep" => sweep::run(&options),
         "--cluster" => cluster::run(&options),
         "--builds" => builds::run(&options),
+        "--console" => console::run(&options),
         "--keys" => keys::run(&options),
         "--plans" => plans::run(&options, usual),
         quick => {

@@ -7,11 +7,14 @@
 //! - `signers` creates wallets of every chain and prints them for wrk.
 //! - `seed` creates the users of the bench.
 //! - `wallets` creates many wallets, with which `signing` signs at a fixed rate, for `cargo xtask rotation`.
+//! - `console-join` makes an operator who joins the console, and prints the cookie; with it, `console` clicks through the pages and prints
+//!   their times.
 //! - `workers` times store operations that the service runs outside requests.
 //!
 //! It is not part of the product and its rules about time and errors do not apply: a failure ends the program.
 
 mod api;
+mod console;
 mod operations;
 mod people;
 mod seed;
@@ -24,8 +27,10 @@ mod workers;
 use std::error::Error;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use api::Api;
+use console::{Clicks, Console};
 use signing::Signing;
 use stopwatch::Stopwatch;
 use workers::Workers;
@@ -98,6 +103,21 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             let signing = Signing::new(services.collect::<Result<_, _>>()?, &wallets)?;
             runtime.block_on(signing.run(value("--per-second")?.parse()?))
         }
+        Some("console-join") => {
+            let console = Console::new(value("--service")?, value("--origin")?, "")?;
+            runtime.block_on(console.join(value("--link")?))
+        }
+        Some("console") => {
+            let (service, origin) = (value("--service")?, value("--origin")?);
+            let console = Console::new(service, origin, value("--cookie")?)?;
+            let clicks = Clicks {
+                app: value("--app")?.clone(),
+                operators: value("--operators")?.parse()?,
+                pause: Duration::from_millis(value("--pause-ms")?.parse()?),
+                time: Duration::from_secs(value("--seconds")?.parse()?),
+            };
+            runtime.block_on(console.click(&clicks))
+        }
         Some("workers") => {
             let workers = Workers {
                 database: value("--database")?,
@@ -107,6 +127,6 @@ fn run(arguments: &[String]) -> Result<(), Failure> {
             };
             runtime.block_on(workers.run())
         }
-        _ => Err("expected operations, flood, seed, signers, wallets, signing or workers".into()),
+        _ => Err("expected operations, flood, seed, signers, wallets, signing, console-join, console or workers".into()),
     }
 }
