@@ -25,7 +25,7 @@ const TRIES: u32 = 4;
 pub(crate) struct Times {
     /// Of a decrypted key.
     pub(crate) lease: Duration,
-    /// Of the newest version number; it is refreshed at half of this time.
+    /// Of the newest version number; it is refreshed after half of this time.
     pub(crate) recheck: Duration,
 }
 
@@ -58,6 +58,13 @@ struct Newest {
     asked: Instant,
 }
 
+/// A version for new data.
+struct Known {
+    version: u32,
+    /// Whether the caller should have it refreshed.
+    is_due: bool,
+}
+
 /// App keys of one purpose. All copies in memory are wiped on drop.
 pub(crate) struct KeyRing<K> {
     vaults: Vaults,
@@ -68,21 +75,21 @@ pub(crate) struct KeyRing<K> {
     newest: RwLock<HashMap<World, Newest>>,
 }
 
-impl<K: Subkeys> KeyRing<K> {
+impl<K: Subkeys + 'static> KeyRing<K> {
     pub(crate) fn new(
         vaults: &Vaults,
         store: &Arc<dyn Store>,
         alarm: &Arc<Alarm>,
         times: Times,
-    ) -> Self {
-        Self {
+    ) -> Arc<Self> {
+        Arc::new(Self {
             vaults: vaults.clone(),
             store: Arc::clone(store),
             alarm: Arc::clone(alarm),
             times,
             slots: RwLock::default(),
             newest: RwLock::default(),
-        }
+        })
     }
 
     /// Returns the keys of one version.
@@ -118,10 +125,25 @@ impl<K: Subkeys> KeyRing<K> {
     }
 
     /// Returns the version for new data, with its keys.
-    pub(crate) async fn newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
-        if let Some(version) = self.newest_in_memory(world) {
-            return Ok((version, self.version(world, version).await?));
+    ///
+    /// In the second half of its lifetime, a known version is refreshed by a task, and stays in use. The caller may be in a transaction: if
+    /// it waited for another connection, all of them could be held by transactions that wait for this one.
+    pub(crate) async fn newest(
+        self: &Arc<Self>,
+        world: &World,
+    ) -> Result<(u32, Arc<K>), CustodyError> {
+        let Some(known) = self.known_newest(world) else {
+            return self.read_newest(world).await;
+        };
+        if known.is_due {
+            let (ring, world) = (Arc::clone(self), *world);
+            tokio::spawn(async move { ring.read_newest(&world).await.map(drop) });
         }
+        let keys = self.version(world, known.version).await?;
+        Ok((known.version, keys))
+    }
+
+    async fn read_newest(&self, world: &World) -> Result<(u32, Arc<K>), CustodyError> {
         let asked = Instant::now();
         let row = {
             let mut view = self.store.read().await?;
@@ -160,32 +182,44 @@ impl<K: Subkeys> KeyRing<K> {
             .insert(world, newest);
     }
 
-    /// Returns `None` if it is time to refresh, which is after half of the entry's lifetime. While the entry is valid, only one caller in
-    /// each tenth of that time gets `None`. The others keep using the previous version until that caller has the result, instead of all
-    /// querying the database at once. An entry that is not refreshed, because the database is unreachable or the caller went away, is valid
-    /// no longer than promised; after that, every caller queries.
-    fn newest_in_memory(&self, world: &World) -> Option<u32> {
+    /// Returns the version that is valid for new data, if one is known. In the second half of its lifetime, one caller in each tenth of it
+    /// learns that a refresh is due. If the refresh fails, the version is valid no longer than promised.
+    fn known_newest(&self, world: &World) -> Option<Known> {
         let within = self.times.recheck;
-        let in_time = |known: &Newest| {
-            let age = known.checked.elapsed();
-            age < within / 2 || age < within && known.asked.elapsed() < within / 10
-        };
         let known = self
             .newest
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .get(world)
             .copied()?;
-        if in_time(&known) {
-            return Some(known.version);
+        let age = known.checked.elapsed();
+        if age >= within {
+            return None;
+        }
+        let is_due = |known: &Newest| age >= within / 2 && known.asked.elapsed() >= within / 10;
+        let version = known.version;
+        if !is_due(&known) {
+            return Some(Known {
+                version,
+                is_due: false,
+            });
         }
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
         let known = newest.get_mut(world)?;
-        if in_time(known) {
-            return Some(known.version);
+        let is_due = is_due(known);
+        if is_due {
+            known.asked = Instant::now();
         }
-        known.asked = Instant::now();
-        None
+        Some(Known { version, is_due })
+    }
+
+    /// Makes the known version older.
+    #[cfg(test)]
+    pub(crate) fn age(&self, world: &World, by: Duration) {
+        let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
+        let known = newest.get_mut(world).unwrap();
+        known.checked = known.checked.checked_sub(by).unwrap();
+        known.asked = known.asked.checked_sub(by).unwrap();
     }
 
     async fn opened(

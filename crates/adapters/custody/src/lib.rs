@@ -59,11 +59,11 @@ pub struct Custody {
     vaults: Vaults,
     entropy: Arc<dyn Entropy>,
     chains: Chains,
-    wallet_keys: KeyRing<WalletSubkeys>,
-    secret_keys: KeyRing<SecretSubkeys>,
-    past_audit_keys: KeyRing<PastAuditKey>,
-    decoy_keys: KeyRing<DecoyKey>,
-    audit_keys: KeyRing<AuditSubkeys>,
+    wallet_keys: Arc<KeyRing<WalletSubkeys>>,
+    secret_keys: Arc<KeyRing<SecretSubkeys>>,
+    past_audit_keys: Arc<KeyRing<PastAuditKey>>,
+    decoy_keys: Arc<KeyRing<DecoyKey>>,
+    audit_keys: Arc<KeyRing<AuditSubkeys>>,
     alarm: Arc<Alarm>,
 }
 

@@ -355,6 +355,42 @@ async fn a_newer_app_key_is_noticed_only_after_the_recheck_interval() {
     }
 }
 
+/// A caller in a transaction does not wait for a connection, which may be held by a transaction that waits for it.
+#[tokio::test]
+async fn the_newest_version_is_refreshed_while_it_is_in_use() {
+    let mut house = House::with_times(LEASE, NEWEST_WITHIN);
+    let world = house.world().await;
+    let mac = async |house: &House| {
+        let parts: [&[u8]; 1] = [b"entry"];
+        let mac = house.custody.mac(&world, SecretKind::Audit, &parts).await;
+        mac.map(|mac| mac.key_version)
+    };
+    assert_eq!(mac(&house).await.unwrap(), 1);
+    house.add_version(world, KeyPurpose::Secrets, 2).await;
+    let keys = Arc::clone(&house.custody.secret_keys);
+    // The refresh is due, and fails.
+    keys.age(&world, NEWEST_WITHIN / 2);
+    house.store.set_unavailable(true);
+    assert_eq!(mac(&house).await.unwrap(), 1);
+    tokio::task::yield_now().await;
+    house.store.set_unavailable(false);
+    keys.age(&world, NEWEST_WITHIN / 10);
+    assert_eq!(mac(&house).await.unwrap(), 1);
+    let mut version = 1;
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+        version = mac(&house).await.unwrap();
+        if version == 2 {
+            break;
+        }
+    }
+    assert_eq!(version, 2);
+    // Without a refresh, it is not used any longer.
+    keys.age(&world, NEWEST_WITHIN);
+    house.store.set_unavailable(true);
+    assert!(matches!(mac(&house).await, Err(CustodyError::Store(_))));
+}
+
 #[tokio::test]
 async fn an_app_without_keys_raises_an_alarm_and_gets_no_new_key() {
     let mut house = House::new();
