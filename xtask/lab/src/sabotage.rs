@@ -103,6 +103,8 @@ fn attacked(mutation: &Mutation, tree: &Tree, servers: &TestServers) -> Result<S
         .current_dir(tree.directory())
         .env("CARGO_TARGET_DIR", Tree::target())
         .env("RUST_BACKTRACE", "0")
+        // A mutation may leave a variable unused. The tests have to be built anyway.
+        .env_remove("RUSTFLAGS")
         .stdin(Stdio::null());
     // The exit status does not matter; only the output is evaluated. Cargo prints the failures of tests to stdout, Python to stderr.
     let output = command.output().context("cannot start cargo")?;
