@@ -704,7 +704,7 @@ async fn cn_r1_opr_3_an_owner_who_can_sign_in_always_remains(api: &Api) {
                     {
                         Ok(()) | Err(Refusal::NotFound("operator")) => false,
                         Err(Refusal::LastOwner) => true,
-                        Err(refusal) => panic!("{refusal}"),
+                        Err(refusal) => panic!("{refusal:?}"),
                     }
                 }
             })
