@@ -124,7 +124,9 @@ pub(crate) struct Create {
     #[arg(long, value_name = "ROLE", required_unless_present = "owner")]
     role: Option<Role>,
     /// Apps: `all`, or App IDs separated by commas
-    #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = app, required_unless_present = "owner")]
+    // Not with `--role owner`, whose error says how to make an owner.
+    #[arg(long, value_name = "APP", value_delimiter = ',', value_parser = app,
+        required_if_eq_any([("role", "admin"), ("role", "developer"), ("role", "viewer")]))]
     app: Vec<Option<AppId>>,
 }
 

@@ -97,6 +97,10 @@ async fn an_operator_joins_and_leaves(installation: Installation) {
         &installation,
         &["operator", "create", "ben@example.com", "--owner"],
     );
+    let owner = ["operator", "create", "cid@example.com", "--role", "owner"];
+    let refused = block_in_place(|| installation.run(&owner));
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("use --owner"), "{refused:?}");
     let known = block_in_place(|| {
         installation.run(&[
             "operator",
