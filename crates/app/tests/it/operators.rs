@@ -303,7 +303,7 @@ async fn enrolled(
     (proved.user_id, proved.token, seed)
 }
 
-async fn principal(harness: &Harness, token: &Secret<String>) -> Principal {
+pub(crate) async fn principal(harness: &Harness, token: &Secret<String>) -> Principal {
     let session = harness
         .service
         .operator_session(&request(), token)

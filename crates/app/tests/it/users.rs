@@ -9,12 +9,14 @@ use vestry_app::{Fault, Refusal};
 use vestry_contract::race::race;
 use vestry_domain::ids::{Id, UserId};
 use vestry_domain::invalid::Reason;
+use vestry_domain::operator::{Grants, Role};
 use vestry_domain::search::{Combined, Condition, UserFilter};
 use vestry_domain::user::UserStatus;
 use vestry_domain::wallet::WalletType;
 use vestry_domain::{Environment, Invalid};
 
 use crate::harness::{Harness, START};
+use crate::operators::{joined, principal};
 
 fn with_email(email: &str) -> CreateUser {
     CreateUser {
@@ -454,6 +456,10 @@ async fn m_31_searches_have_slots_of_their_own() {
     let harness = Harness::new().await;
     let test = harness.test().await;
     harness.user(&test, "ada@example.com").await;
+    let owner = Grants::new(Role::Owner, None).unwrap();
+    let (_, token) = joined(&harness, "ann@example.com", owner).await;
+    let ann = principal(&harness, &token).await;
+    let ann = harness.service.caller(&ann, test.world).await.unwrap();
     let filtered = || SearchUsers {
         filter: Some(UserFilter {
             combined: Combined::All,
@@ -480,7 +486,12 @@ async fn m_31_searches_have_slots_of_their_own() {
         .search_users(&test, SearchUsers::default())
         .await;
     assert_eq!(all.unwrap().total_count, 1);
+    // An operator waits for the turn.
+    let service = Arc::clone(&harness.service);
+    let waits = tokio::spawn(async move { service.search_users(&ann, filtered()).await });
+    tokio::task::yield_now().await;
     end.send(()).unwrap();
+    assert_eq!(waits.await.unwrap().unwrap().total_count, 1);
     assert_eq!(slow.await.unwrap().unwrap().total_count, 1);
     let found = harness.service.search_users(&test, filtered()).await;
     assert_eq!(found.unwrap().total_count, 1);

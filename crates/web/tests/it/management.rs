@@ -592,7 +592,7 @@ async fn cn_m1_mg_5_every_call_needs_its_scope_app_and_environment(api: &Api) {
             let refused = by.send(method, &foreign, nothing).await;
             assert!(
                 [400, 404].contains(&refused.status),
-                "{shown}: {}",
+                "{shown} of {app}: {}",
                 refused.text
             );
             let refused = send(by, &foreign).await;

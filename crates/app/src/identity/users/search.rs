@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use tokio::sync::SemaphorePermit;
 use vestry_domain::action::Action;
 use vestry_domain::ids::UserId;
 use vestry_domain::search::{Condition, UserFilter};
@@ -66,11 +67,7 @@ impl Service {
         let filter = query.filter.map(|filter| self.with_known_addresses(filter));
         // Pages of all users are read along an index, and need no room.
         let _room = match &filter {
-            Some(_) => Some(
-                self.searches
-                    .try_acquire()
-                    .map_err(|_full| Fault::Overloaded)?,
-            ),
+            Some(_) => Some(self.room_to_search(caller).await?),
             None => None,
         };
         let mut read = self.ports.store.read().await?;
@@ -100,6 +97,17 @@ impl Service {
             total_count: page.total,
             has_more,
         })
+    }
+
+    /// A program has to come back later. A person in the console waits for the turn, for as long as one search can take.
+    async fn room_to_search(&self, caller: &Caller) -> Result<SemaphorePermit<'_>, Fault> {
+        let is_person = caller.principal.as_operator().is_some();
+        let patience = match is_person {
+            true => self.settings.search_within,
+            false => Duration::ZERO,
+        };
+        let room = tokio::time::timeout(patience, self.searches.acquire()).await;
+        room.ok().and_then(Result::ok).ok_or(Fault::Overloaded)
     }
 
     /// The filter with Ethereum addresses in their stored form.
