@@ -848,7 +848,7 @@ async fn users_are_found(api: &Api) {
             .await
             .shows(200, "Ada Lovelace");
         assert!(
-            page.html.contains("1 of 1 users that match"),
+            page.html.contains("1 of 1 user that matches"),
             "{}",
             page.html
         );
@@ -1020,7 +1020,7 @@ async fn wallets_are_found_disabled_and_enabled(api: &Api) {
     for q in [&wallet, &ada, &address, &address.to_lowercase()] {
         let query = encoded(&[("q", q.as_str())]);
         let found = ann.get(&format!("{list}?{query}")).await;
-        let found = found.shows(200, "1 of 1 wallets that match");
+        let found = found.shows(200, "1 of 1 wallet that matches");
         assert!(found.html.contains(&wallet), "{q}: {}", found.html);
         assert!(!found.html.contains(&other), "{q}: {}", found.html);
     }
