@@ -54,6 +54,8 @@ struct Group {
 struct Row {
     entry: ControlEntry,
     actor: Option<String>,
+    /// The page of an operator, if the reader may open it.
+    actor_page: Option<String>,
     /// The page of the subject in the environment, if it has one.
     subject_page: Option<String>,
     detail: String,
@@ -87,7 +89,7 @@ impl AuditLogPage {
 }
 
 impl Row {
-    fn new(entry: ControlEntry) -> Self {
+    fn new(entry: ControlEntry, reads_operators: bool) -> Self {
         let event = &entry.event;
         let page = match event.subject.kind {
             SubjectKind::User => Some("users"),
@@ -95,6 +97,12 @@ impl Row {
             _ => None,
         };
         Self {
+            actor_page: match &event.actor {
+                Actor::Operator(id) if reads_operators => {
+                    Some(format!("{}/operators/{id}", vestry_edge::CONSOLE))
+                }
+                _ => None,
+            },
             actor: event.actor.id(),
             subject_page: page.map(|page| format!("{page}/{}", event.subject.id)),
             detail: described(&event.detail),
@@ -332,7 +340,9 @@ fn results(
         Ok(found) => {
             let last = found.entries.last().filter(|_| found.has_more);
             let older = last.map(|last| filters.after("starting_after", &last.id.to_string()));
-            let rows = found.entries.into_iter().map(Row::new).collect();
+            let reads_operators = inside.by.may_somewhere(Action::ReadOperators);
+            let row = |entry| Row::new(entry, reads_operators);
+            let rows = found.entries.into_iter().map(row).collect();
             (rows, older, None)
         }
         Err(problem) => (Vec::new(), None, Some(problem)),
