@@ -71,6 +71,7 @@ struct SettingsPage {
     frame: Frame,
     sections: Vec<Section>,
     may_change: bool,
+    may_read_audit: bool,
     /// The settings as the form was filled with them, in JSON.
     base: String,
     problems: Problems,
@@ -185,6 +186,7 @@ fn form(
     let template = SettingsPage {
         sections: sections.collect(),
         may_change: inside.by.may(Action::UpdateSettings, app),
+        may_read_audit: inside.may(Action::ReadAuditLog),
         base: json(base),
         by_api: ByApi::new("GET", &path, "", format!("vestry app show {app}")),
         frame: inside.frame(visit, PAGE),
