@@ -76,6 +76,8 @@ struct UserPage {
     user: FullUser,
     metadata: String,
     sessions: Vec<Session>,
+    /// Whether the user has more sessions than are shown.
+    has_more_sessions: bool,
     may_support: bool,
     may_delete: bool,
     may_read_audit: bool,
@@ -368,7 +370,7 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
     let sessions = visit
         .run(|service| async move { service.list_sessions(&caller, ListSessions::of(id)).await });
     let sessions = match sessions.await {
-        Ok(listed) => listed.sessions,
+        Ok(listed) => listed,
         Err(refusal) => return Err(inside.refused(&visit, refusal, USERS).await),
     };
     let metadata = serde_json::to_string_pretty(user.profile.user.metadata.as_object());
@@ -380,7 +382,8 @@ pub(crate) async fn show(visit: Visit, address: Path<Address>) -> Shown {
     let template = UserPage {
         frame: inside.frame(&visit, USERS),
         metadata: metadata.unwrap_or_default(),
-        sessions,
+        has_more_sessions: sessions.has_more,
+        sessions: sessions.sessions,
         may_support: inside.may(Action::SwitchUser),
         may_delete: inside.may(Action::DeleteUser),
         may_read_audit: inside.may(Action::ReadAuditLog),
