@@ -326,10 +326,12 @@ impl Shares {
     }
 }
 
-/// A part of a whole, in per cent and rounded.
+/// A part of a whole, in per cent and rounded. Only the whole is 100 %.
 pub(crate) fn percent(part: u64, whole: u64) -> u64 {
     let (part, whole) = (u128::from(part), u128::from(whole.max(1)));
-    u64::try_from((part * 200 + whole) / (2 * whole)).unwrap_or_default()
+    let rounded = (part * 200 + whole) / (2 * whole);
+    let most = if part < whole { 99 } else { 100 };
+    u64::try_from(rounded.min(most)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -503,6 +505,8 @@ mod tests {
         assert_eq!(shown, [("many", 3, 75, "100.0"), ("few", 1, 25, "33.3")]);
         assert_eq!(percent(1, 3), 33);
         assert_eq!(percent(2, 3), 67);
+        assert_eq!(percent(999, 1000), 99);
+        assert_eq!(percent(1000, 1000), 100);
         assert_eq!(percent(0, 0), 0);
     }
 }
