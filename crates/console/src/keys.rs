@@ -86,9 +86,13 @@ impl Row {
         name_of(&self.key)
     }
 
-    /// The kind of its creator.
+    /// The kind of its creator, and the shortened id.
     fn creator(&self) -> String {
-        self.key.created_by.to_string()
+        let creator = self.key.created_by.to_string();
+        match creator.split_once(' ') {
+            Some((kind, id)) => format!("{kind} {}", filters::shortened(id)),
+            None => creator,
+        }
     }
 
     fn may_change(&self) -> bool {
